@@ -1,0 +1,78 @@
+# dllm: local inference for masked diffusion language models.
+# GNU make 4.0 or later, no configure step.  Variables can be set on the
+# command line or in config.mk.
+#
+#   make                    build the tools into build/bin
+#   make demo               build, then answer three prompts with the demo model
+#   make check              run every test (SANITIZE=1: under ASan and UBSan)
+#   make install            PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
+#   make clean
+
+-include config.mk
+
+VERSION := 0.1.0
+
+PREFIX  ?= /usr/local
+BINDIR  ?= $(PREFIX)/bin
+MANDIR  ?= $(PREFIX)/share/man
+DATADIR ?= $(PREFIX)/share/dllm
+INSTALL ?= install
+CFLAGS  ?= -O2 -g
+
+ifeq ($(SANITIZE),1)
+B        := build/sanitize
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all \
+            -fno-omit-frame-pointer
+else
+B        := build
+SANFLAGS :=
+endif
+
+CSTD := -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wstrict-prototypes \
+        -Wmissing-prototypes -Wwrite-strings
+ALLCFLAGS  = $(CSTD) $(WARN) -DDLLM_VERSION='"$(VERSION)"' -Ilib -Ikernels \
+             $(CPPFLAGS) $(CFLAGS) $(SANFLAGS)
+ALLLDFLAGS = $(SANFLAGS) $(LDFLAGS)
+
+TOOLS := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
+UNITS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
+LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
+BINS  := $(TOOLS:%=$(B)/bin/%)
+
+all: $(BINS) $(B)/bin/dllm
+
+$(BINS): $(B)/bin/%: $(B)/tools/%.o $(B)/libdllm.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
+
+$(B)/tests/%: $(B)/tests/%.o $(B)/libdllm.a
+	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
+
+$(B)/bin/dllm: tools/dllm
+	@mkdir -p $(@D)
+	cp tools/dllm $@ && chmod +x $@
+
+$(B)/libdllm.a: $(LIB)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+
+# Rewritten only when a flag changes, so that a change rebuilds everything.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(CC) $(subst ','\'',$(ALLCFLAGS) $(ALLLDFLAGS))' >$@.new
+	@if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
+
+tests: all $(UNITS:%=$(B)/tests/%)
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+.PHONY: all check demo install tests clean FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:

@@ -1,0 +1,69 @@
+/*
+ * Bytes in and out: whole transfers whatever signals do, and output files that
+ * appear complete or not at all.
+ */
+#ifndef IO_H
+#define IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+/* Write all n bytes, retrying short writes and EINTR.  0, or -1 and errno. */
+int io_write_all(int fd, const void *buf, size_t n);
+
+/* The same at a file offset. */
+int io_pwrite_all(int fd, const void *buf, size_t n, uint64_t off);
+
+/* Read until n bytes or the end.  Returns the count, or -1 and errno. */
+ssize_t io_read_all(int fd, void *buf, size_t n);
+
+/*
+ * Read a descriptor to its end into *buf (malloc, NUL-terminated, owned by the
+ * caller).  `what` names it in errors.  0 or -1.
+ */
+int io_slurp(int fd, const char *what, char **buf, size_t *len,
+    struct err *err);
+
+/* The same for a path; "-" is standard input. */
+int io_slurp_file(const char *path, char **buf, size_t *len, struct err *err);
+
+/*
+ * Read one line up to LF into *buf (grown as needed, *cap its size, both
+ * starting as NULL and 0), without the LF, NUL-terminated.  Returns 1 for a
+ * line, 0 at a clean end, 2 at an end inside a line, -1 on a read error.
+ */
+int io_line(FILE *f, char **buf, size_t *cap, size_t *len);
+
+/*
+ * An output file.  A regular file or a new path is written beside its
+ * destination and moved there by io_commit; anything else that exists (a
+ * terminal, pipe, FIFO, /dev/null) is written directly.
+ */
+struct outfile {
+	FILE *f;
+	char *path; /* where it shall appear; NULL when closed */
+	char *temp; /* where it is written; NULL when direct */
+};
+
+int io_create(struct outfile *o, const char *path, struct err *err);
+
+/* Flush, check, move into place.  On failure nothing appears. */
+int io_commit(struct outfile *o, struct err *err);
+
+/* Drop it: no file appears.  Harmless on a closed one. */
+void io_abort(struct outfile *o);
+
+/* Remove the temporaries of every outfile still open (async-signal-safe). */
+void io_discard_outputs(void);
+
+/* On HUP, INT and TERM remove temporaries, then die of the signal. */
+void io_clean_on_signals(void);
+
+/* Close a descriptor unless it is negative, and make it -1. */
+void io_close(int *fd);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * What every tool's main needs: messages, usage, and an honest exit status.
+ * The only place that prints errors.  PROG is set by each tool before the
+ * include, as is USAGE: the text behind "usage: ", one line.
+ */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "err.h"
+#include "io.h"
+#include "opt.h"
+
+#ifndef DLLM_VERSION
+#define DLLM_VERSION "unknown"
+#endif
+
+/* One write(2), so that messages of several processes never interleave. */
+static inline void
+tool_say(const char *kind, const char *msg)
+{
+	char line[sizeof(struct err) + 128];
+
+	io_write_all(2, line, err_line(line, sizeof line, PROG, kind, msg));
+}
+
+static inline void
+tool_warn(const char *msg)
+{
+	tool_say("warning: ", msg);
+}
+
+/*
+ * Report and exit 1.  Pending standard output is discarded, so that a stage
+ * that failed never passes on half a line; unfinished output files go too.
+ */
+__attribute__((noreturn)) static inline void
+tool_fail(const struct err *err)
+{
+	tool_say("ERROR: ", err->msg);
+	io_discard_outputs();
+	_exit(1);
+}
+
+/* The command line was wrong: the message, one usage line, exit 2. */
+__attribute__((noreturn)) static inline void
+tool_usage(const struct err *err)
+{
+	tool_say("ERROR: ", err->msg);
+	tool_say("", "usage: " USAGE);
+	io_discard_outputs();
+	_exit(2);
+}
+
+/*
+ * Flush and close standard output.  A reader that went away ends the tool by
+ * SIGPIPE, silently; any other failure is an error.  Returns the exit status.
+ */
+static inline int
+tool_finish(void)
+{
+	struct err err = { 0 };
+
+	if (fflush(stdout) == 0 && !ferror(stdout) && fclose(stdout) == 0)
+		return 0;
+	if (errno == EPIPE)
+		raise(SIGPIPE);
+	err_sys(&err, "cannot write standard output");
+	tool_fail(&err);
+}
+
+/*
+ * Start-up: default SIGPIPE, clean-up of unfinished files on signals, options.
+ * Prints --help and --version itself.  `about` is one or more lines for the
+ * help text; returns the index of the first operand.
+ */
+static inline int
+tool_start(const struct opt *table, int argc, char **argv, const char *about)
+{
+	struct err err = { 0 };
+	int rest = argc;
+
+	signal(SIGPIPE, SIG_DFL);
+	io_clean_on_signals();
+	switch (opt_parse(table, argc, argv, &rest, &err)) {
+	case OPT_HELP:
+		printf("usage: %s\n%s\n\n", USAGE, about);
+		opt_help(stdout, table);
+		exit(tool_finish());
+	case OPT_VERSION:
+		printf("%s (dllm) %s\n", PROG, DLLM_VERSION);
+		exit(tool_finish());
+	case OPT_ERROR:
+		tool_usage(&err);
+	case OPT_OK:
+		break;
+	}
+	return rest;
+}
+
+/* For tools without operands. */
+static inline void
+tool_no_operands(int rest, int argc, char **argv)
+{
+	struct err err = { 0 };
+
+	if (rest < argc) {
+		err_set(&err, "unexpected argument '%s'", argv[rest]);
+		tool_usage(&err);
+	}
+}
+
+#endif
