@@ -28,9 +28,10 @@ B        := build
 SANFLAGS :=
 endif
 
-CSTD := -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off
+CSTD := -std=c11 -D_XOPEN_SOURCE=700 -ffp-contract=off
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wstrict-prototypes \
-        -Wmissing-prototypes -Wwrite-strings
+        -Wmissing-prototypes -Wwrite-strings \
+        -Wno-missing-field-initializers
 ALLCFLAGS  = $(CSTD) $(WARN) -DDLLM_VERSION='"$(VERSION)"' -Ilib -Ikernels \
              $(CPPFLAGS) $(CFLAGS) $(SANFLAGS)
 ALLLDFLAGS = $(SANFLAGS) $(LDFLAGS)
@@ -40,7 +41,7 @@ UNITS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
 LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 BINS  := $(TOOLS:%=$(B)/bin/%)
 
-all: $(BINS) $(B)/bin/dllm
+all: $(BINS) $(B)/libdllm.a $(B)/bin/dllm
 
 $(BINS): $(B)/bin/%: $(B)/tools/%.o $(B)/libdllm.a
 	@mkdir -p $(@D)
