@@ -5,7 +5,7 @@
 #   make                    build the tools into build/bin
 #   make demo               build, then answer three prompts with the demo model
 #   make check              run every test (SANITIZE=1: under ASan and UBSan)
-#   make install            PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
+#   make install, uninstall PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
 #   make clean
 
 -include config.mk
@@ -37,7 +37,10 @@ ALLCFLAGS  = $(CSTD) $(WARN) -DDLLM_VERSION='"$(VERSION)"' -Ilib -Ikernels \
 ALLLDFLAGS = $(SANFLAGS) $(LDFLAGS)
 
 TOOLS := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
-UNITS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
+# Programs in tests/ that help tests and are none themselves.
+HELPERS := fake-forward tiny-model
+PROGS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
+UNITS := $(filter-out $(HELPERS),$(PROGS))
 LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 BINS  := $(TOOLS:%=$(B)/bin/%)
 
@@ -67,13 +70,39 @@ $(B)/flags: FORCE
 	@printf '%s\n' '$(CC) $(subst ','\'',$(ALLCFLAGS) $(ALLLDFLAGS))' >$@.new
 	@if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 
-tests: all $(UNITS:%=$(B)/tests/%)
+tests: all $(PROGS:%=$(B)/tests/%)
+
+check: tests
+	@tests/need bats shellcheck mandoc
+	@BUILD=$(B) tests/run $(UNITS:%=$(B)/tests/%) $(wildcard tests/*.bats)
+
+demo: all
+	@for q in 'What is 37 + 48?' 'What is the capital of Norway?' \
+	    'Tell me a story about a fox.'; do \
+		echo "> $$q"; \
+		$(B)/bin/dllm run --max-tokens 64 --prompt "$$q" || exit 1; \
+	done
+
+install: all
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/models
+	$(INSTALL) -m 755 $(BINS) $(B)/bin/dllm $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 lib/models/* $(DESTDIR)$(DATADIR)/models
+	for n in 1 5 7; do \
+		$(INSTALL) -d $(DESTDIR)$(MANDIR)/man$$n && \
+		$(INSTALL) -m 644 man/*.$$n $(DESTDIR)$(MANDIR)/man$$n || exit 1; \
+	done
+
+uninstall:
+	rm -f $(patsubst %,$(DESTDIR)$(BINDIR)/%,$(TOOLS) dllm)
+	rm -f $(foreach n,1 5 7,$(patsubst man/%,$(DESTDIR)$(MANDIR)/man$(n)/%,\
+	    $(wildcard man/*.$(n))))
+	rm -rf $(DESTDIR)$(DATADIR)
 
 clean:
 	rm -rf build
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all check demo install tests clean FORCE
+.PHONY: all check demo install uninstall tests clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
