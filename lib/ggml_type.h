@@ -37,21 +37,27 @@ enum ggml_use { GGML_NAME_ONLY, GGML_FLOAT, GGML_QUANT, GGML_DECODE_ONLY };
 struct ggml_type_info {
 	int id;
 	const char *name;     /* "Q4_K" */
-	uint32_t block;       /* elements per block; 0: removed, has no layout */
+	uint32_t block;       /* elements per block; 0: layout not known */
 	uint32_t block_bytes; /* bytes per block */
 	enum ggml_use use;
 };
 
 /*
  * What is known about a type id, including removed ones and the private ones
- * of ik_llama.cpp; NULL if nothing.
+ * of ik_llama.cpp (their names say so; both have no layout); NULL if nothing.
  */
 const struct ggml_type_info *ggml_type_info(int64_t id);
 
-/* Name for messages: the table's, or "type N" for an unknown id (static). */
+/*
+ * The table's name, or "type N" for an unknown id (valid until the thread's
+ * next call).
+ */
 const char *ggml_type_name(int64_t id);
 
-/* Bytes of n elements, n a multiple of the block; no overflow for n < 2^56. */
+/*
+ * Bytes of n elements, n a multiple of the block, of a type with a layout; no
+ * overflow for n < 2^56.
+ */
 uint64_t ggml_row_bytes(enum ggml_type type, uint64_t n);
 
 #endif

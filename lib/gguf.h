@@ -51,13 +51,14 @@ struct gguf_kv {
 	const uint8_t *data;       /* first element, unaligned */
 };
 
-enum { GGUF_MAX_DIMS = 4, GGUF_MAX_NAME = 64 };
+enum { GGUF_MAX_DIMS = 4, GGUF_MAX_NAME = 64, GGUF_MAX_ALIGNMENT = 65536 };
 
 struct gguf_tensor {
 	char name[GGUF_MAX_NAME]; /* NUL-terminated */
 	int n_dims;
-	uint64_t ne[GGUF_MAX_DIMS]; /* ne[0] contiguous; missing ones are 1 */
+	uint64_t ne[GGUF_MAX_DIMS]; /* ne[0] contiguous; all at least 1 */
 	enum ggml_type type;
+	uint64_t n_elements; /* product of ne, below 2^63 */
 	uint64_t n_bytes;
 	uint64_t offset;     /* from the start of its file */
 	int shard;           /* index of the file it lies in */
@@ -81,7 +82,8 @@ struct gguf {
 	uint64_t n_kv;
 	struct gguf_tensor *tensor; /* of all shards, in file order */
 	uint64_t n_tensors;
-	void *index; /* names to tensors and keys */
+	const struct gguf_kv **by_key; /* sorted by key */
+	const struct gguf_tensor **by_name; /* sorted by name */
 };
 
 /*
