@@ -33,7 +33,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wstrict-prototypes \
         -Wmissing-prototypes -Wwrite-strings \
         -Wno-missing-field-initializers
 ALLCFLAGS  = $(CSTD) $(WARN) -DDLLM_VERSION='"$(VERSION)"' -Ilib -Ikernels \
-             $(CPPFLAGS) $(CFLAGS) $(SANFLAGS)
+             -Itools $(CPPFLAGS) $(CFLAGS) $(SANFLAGS)
 ALLLDFLAGS = $(SANFLAGS) $(LDFLAGS)
 
 TOOLS := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
@@ -41,6 +41,7 @@ TOOLS := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
 HELPERS := fake-forward tiny-model
 PROGS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
 UNITS := $(filter-out $(HELPERS),$(PROGS))
+BENCH := $(patsubst bench/%.c,%,$(wildcard bench/*.c))
 LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 BINS  := $(TOOLS:%=$(B)/bin/%)
 
@@ -51,6 +52,9 @@ $(BINS): $(B)/bin/%: $(B)/tools/%.o $(B)/libdllm.a
 	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libdllm.a
+	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
+
+$(B)/bench/%: $(B)/bench/%.o $(B)/libdllm.a
 	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
 $(B)/bin/dllm: tools/dllm
@@ -70,7 +74,10 @@ $(B)/flags: FORCE
 	@printf '%s\n' '$(CC) $(subst ','\'',$(ALLCFLAGS) $(ALLLDFLAGS))' >$@.new
 	@if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 
-tests: all $(PROGS:%=$(B)/tests/%)
+tests: all bench $(PROGS:%=$(B)/tests/%)
+
+# Programs that measure; make check builds them and runs none.
+bench: $(BENCH:%=$(B)/bench/%)
 
 check: tests
 	@tests/need bats shellcheck mandoc
@@ -103,6 +110,6 @@ clean:
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all check demo install uninstall tests clean FORCE
+.PHONY: all bench check demo install uninstall tests clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
