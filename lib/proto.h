@@ -13,7 +13,8 @@
 #include "stats.h"
 #include "tokline.h"
 
-enum { PROTO_VERSION = 1, PROTO_MAX_EOS = 16, PROTO_TEXT = 256 };
+enum { PROTO_VERSION = 1, PROTO_MAX_EOS = 16, PROTO_TEXT = 256,
+	PROTO_ERROR = 1024 };
 
 /* The first line a forward process prints: it is ready. */
 struct greeting {
@@ -82,8 +83,32 @@ int request_parse(struct request *q, const char *line, size_t n,
     struct err *err);
 void request_free(struct request *q);
 
+/* What comes back for a request. */
+struct reply {
+	int ok;
+	uint64_t seq;
+	uint64_t rows;
+	uint64_t bytes;         /* of the whole .npy; 0 with WANT_STATS */
+	double ms;              /* time the request took there */
+	char text[PROTO_ERROR]; /* of an error, cut to fit */
+};
+
+/* "ok SEQ rows=N bytes=B ms=T" (bytes left out if 0), "error SEQ TEXT". */
+void reply_ok_write(FILE *f, uint64_t seq, uint64_t rows, uint64_t bytes,
+    double ms);
+void reply_error_write(FILE *f, uint64_t seq, const char *text);
+
+/*
+ * Parse a line without its LF.  Unknown keys are ignored; rows is required of
+ * an ok.  -1 if it is no reply.
+ */
+int reply_parse(struct reply *r, const char *line, size_t n,
+    struct err *err);
+
 /* "row POS id=I logit=X p=X margin=X negent=X", numbers as %a. */
 void stats_row_write(FILE *f, const struct stats_row *r);
+
+/* All five keys are required, finite; p and margin lie in [0, 1]. */
 int stats_row_parse(struct stats_row *r, const char *line, size_t n,
     struct err *err);
 

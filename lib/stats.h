@@ -47,7 +47,7 @@ struct stats_row {
 	float logit;  /* its logit */
 	float p;      /* its probability: llada's, maskgit_plus's confidence */
 	float margin; /* the largest probability less the second */
-	float negent; /* negative entropy, nats */
+	float negent; /* negative entropy, nats; 0 but for ALG_ENTROPY */
 };
 
 /* Scratch memory of stats_row(), one per thread.  Zero before use. */
@@ -58,8 +58,26 @@ struct stats_scratch {
 void stats_scratch_free(struct stats_scratch *s);
 
 /*
- * Reduce the row that predicts position pos.  logits (n_vocab).  -1 on a NaN
- * (or memory), naming position and token.
+ * Reduce the row that predicts position pos.  logits (n_vocab) are only read.
+ * -1 on a NaN, on +infinity, on a row without any possible token (or without
+ * memory), naming position and token.
+ *
+ * The rules, in this order:
+ *   1. Banned ids have probability 0.  -0 equals 0.
+ *   2. llada: d = logit - max, as it is.  The others: d is divided by the
+ *      temperature (in f64, rounded to f32) unless that is 0.
+ *   3. e = f32_exp(d), den = the sum of e in f64 over 16 partial sums.
+ *   4. Not llada: ids ordered by logit descending, then id ascending.  An id is
+ *      kept while the e (f64, in this order) of those before it sum to at most
+ *      top_p * den, and while it is among the first top_k or equals the last
+ *      of these; the first is always kept.
+ *   5. The candidate: with temperature 0 or greedy the first in that order;
+ *      else the largest of logit - T*log(-log u) (llada) or logit/T -
+ *      log(-log u) over the kept ids, in f64, ties to the lowest id.
+ *   6. Demoted ids go; 2 and 3 once more over what is left, with its maximum:
+ *      p = (float)(e/den) of the candidate, 0 if it is demoted; margin = the
+ *      largest p less the second, in f32; negent = the sum of p*log(p + 1e-10),
+ *      only for ALG_ENTROPY (it costs a logarithm an id), else 0.
  */
 int stats_row(struct stats_row *out, const float *logits, size_t n_vocab,
     int32_t pos, const struct stats_params *p, struct stats_scratch *scratch,
