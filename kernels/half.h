@@ -26,6 +26,41 @@ f16_to_f32(uint16_t h)
 	return f;
 }
 
+/* Nearest, ties to even. */
+static inline uint16_t
+f32_to_f16(float f)
+{
+	uint32_t u, sign;
+
+	memcpy(&u, &f, sizeof u);
+	sign = u >> 16 & 0x8000;
+	u &= 0x7fffffff;
+	if (u > 0x7f800000) /* NaN */
+		return (uint16_t)(sign | 0x7e00);
+	if (u >= 0x477ff000) /* 65520 and up, infinity */
+		return (uint16_t)(sign | 0x7c00);
+	if (u < 0x38800000) { /* below 2^-14: 0.5f counts in steps of 2^-24 */
+		memcpy(&f, &u, sizeof f);
+		f += 0.5f;
+		memcpy(&u, &f, sizeof u);
+		return (uint16_t)(sign | (u - 0x3f000000));
+	}
+	u += 0xfff + (u >> 13 & 1);
+	return (uint16_t)(sign | (u - 0x38000000) >> 13);
+}
+
+/* Nearest, ties to even; NaN made quiet. */
+static inline uint16_t
+f32_to_bf16(float f)
+{
+	uint32_t u;
+
+	memcpy(&u, &f, sizeof u);
+	if ((u & 0x7fffffff) > 0x7f800000)
+		return (uint16_t)(u >> 16 | 64);
+	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
 static inline float
 bf16_to_f32(uint16_t h)
 {
