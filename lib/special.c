@@ -1,5 +1,6 @@
 #include "special.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const end_texts[] = { "<|endoftext|>", "<|eot_id|>",
@@ -35,15 +36,15 @@ special_token_types(const struct gguf *g, uint64_t n_tokens,
 	if (!*kv)
 		return 0;
 	if ((*kv)->count != n_tokens)
-		return err_set(err, "%s: %llu entries for %llu tokens", key,
-		    (unsigned long long)(*kv)->count,
-		    (unsigned long long)n_tokens);
+		return err_set(err, "%s: key %s has %" PRIu64 " entries for %"
+		    PRIu64 " tokens", g->file[0].path, key, (*kv)->count,
+		    n_tokens);
 	for (uint64_t i = 0; i < n_tokens; i++) {
 		type = gguf_array_int(*kv, i);
 		if (type < 0 || type >= N_TOKEN_TYPES)
-			return err_set(err, "%s: unknown type %lld of token "
-			    "%llu", key, (long long)type,
-			    (unsigned long long)i);
+			return err_set(err, "%s: key %s gives token %" PRIu64
+			    " the unknown type %" PRId64, g->file[0].path, key,
+			    i, type);
 	}
 	return 0;
 }
@@ -113,8 +114,8 @@ special_tokens_load(const struct gguf *g, struct special_tokens *s,
 	    err) < 0 || gguf_get_str(g, "general.architecture", &arch, err) < 0)
 		return -1;
 	if (tokens && tokens->count > INT32_MAX)
-		return err_set(err, "tokenizer.ggml.tokens: %llu entries",
-		    (unsigned long long)tokens->count);
+		return err_set(err, "%s: too many tokens: %" PRIu64,
+		    g->file[0].path, tokens->count);
 	s->n_tokens = tokens ? tokens->count : 0;
 	for (size_t i = 0; i < sizeof end_keys / sizeof *end_keys; i++) {
 		rc = id_of_key(g, end_keys[i], s->n_tokens, &id, err);

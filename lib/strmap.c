@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Far above what texts reach that were not chosen to collide. */
+enum { MAX_PROBES = 1000 };
+
 /* FNV-1a, 64 bits: it can go on where it stopped. */
 static const uint64_t hash_start = 0xCBF29CE484222325u;
 
@@ -42,12 +45,15 @@ strmap_add(struct strmap *m, int32_t i)
 	uint64_t h = hash(hash_start, s.p, s.n);
 	size_t at = h & m->mask;
 	const struct gguf_str *k;
+	int probes = 0;
 
 	for (; m->slot[at].index; at = (at + 1) & m->mask) {
 		k = &m->key[m->slot[at].index - 1];
 		if (m->slot[at].tag == h >> 32 && k->n == s.n &&
 		    !memcmp(k->p, s.p, s.n))
 			return (int32_t)(m->slot[at].index - 1);
+		if (++probes > MAX_PROBES)
+			return -1;
 	}
 	m->slot[at].tag = (uint32_t)(h >> 32);
 	m->slot[at].index = (uint32_t)i + 1;

@@ -28,7 +28,10 @@ int strmap_init(struct strmap *m, const struct gguf_str *key, size_t n,
     struct err *err);
 void strmap_free(struct strmap *m);
 
-/* Add key[i].  Returns i, or the index of an equal key that is there. */
+/*
+ * Add key[i].  Returns i, or the index of an equal key that is there, or -1
+ * where so many keys collide that they must have been made for it.
+ */
 int32_t strmap_add(struct strmap *m, int32_t i);
 
 /* Index of a key, or -1. */

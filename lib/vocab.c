@@ -1,5 +1,6 @@
 #include "vocab.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +54,11 @@ load_texts(struct vocab *v, const struct gguf *g, struct err *err)
 	if (gguf_get_array(g, key, GGUF_STRING, &kv, err) < 0)
 		return -1;
 	if (!kv)
-		return err_set(err, "required metadata key missing: %s", key);
+		return err_set(err, "%s: required metadata key missing: %s",
+		    g->file[0].path, key);
 	if (kv->count == 0 || kv->count > INT32_MAX)
-		return err_set(err, "%s: %llu entries", key,
-		    (unsigned long long)kv->count);
+		return err_set(err, "%s: key %s has %" PRIu64 " entries",
+		    g->file[0].path, key, kv->count);
 	v->n = (uint32_t)kv->count;
 	v->text = calloc(v->n, sizeof *v->text);
 	v->type = calloc(v->n, sizeof *v->type);
@@ -66,9 +68,9 @@ load_texts(struct vocab *v, const struct gguf *g, struct err *err)
 	for (uint32_t i = 0; i < v->n; i++) {
 		v->text[i] = gguf_next_str(&p);
 		if (v->text[i].n > VOCAB_MAX_TEXT)
-			return err_set(err,
-			    "%s: token %u has %zu bytes, at most %d are "
-			    "allowed", key, i, v->text[i].n, VOCAB_MAX_TEXT);
+			return err_set(err, "%s: the text of token %u has %zu "
+			    "bytes, at most %d are allowed", g->file[0].path,
+			    i, v->text[i].n, VOCAB_MAX_TEXT);
 	}
 	return 0;
 }
@@ -115,10 +117,12 @@ vocab_load(struct vocab *v, const struct gguf *g, struct err *err)
 	memset(v, 0, sizeof *v);
 	rc = gguf_get_str(g, key, &model, err);
 	if (rc == 0)
-		err_set(err, "required metadata key missing: %s", key);
+		err_set(err, "%s: required metadata key missing: %s",
+		    g->file[0].path, key);
 	if (rc > 0 && !gguf_str_is(model, "gpt2"))
-		rc = err_set(err, "unsupported tokenizer: %.*s (supported: "
-		    "gpt2)", (int)(model.n < 64 ? model.n : 64), model.p);
+		rc = err_set(err, "%s: unsupported tokenizer: %.*s (supported: "
+		    "gpt2)", g->file[0].path,
+		    (int)(model.n < 64 ? model.n : 64), model.p);
 	if (rc <= 0 || load_texts(v, g, err) < 0 || load_types(v, g, err) < 0 ||
 	    load_rows(v, g, err) < 0 ||
 	    special_tokens_load(g, &v->special, err) < 0 ||
