@@ -14,7 +14,7 @@ struct bpe_symbol {
 
 /* Two neighbours that can be joined; stale when either has changed. */
 struct bpe_pair {
-	int32_t rank, left;
+	uint64_t order; /* rank, then index of the left one: least first */
 	uint32_t n_left, n_right; /* their sizes then */
 };
 
@@ -144,12 +144,6 @@ bpe_find(const struct bpe *b, const char *text, size_t n)
 	return strmap_find(&b->token, (struct gguf_str){ text, n });
 }
 
-static int
-before(const struct bpe_pair *a, const struct bpe_pair *b)
-{
-	return a->rank != b->rank ? a->rank < b->rank : a->left < b->left;
-}
-
 static void
 heap_push(struct bpe *b, struct bpe_pair p)
 {
@@ -157,7 +151,7 @@ heap_push(struct bpe *b, struct bpe_pair p)
 
 	for (; i > 0; i = up) {
 		up = (i - 1) / 2;
-		if (!before(&p, &b->heap[up]))
+		if (p.order > b->heap[up].order)
 			break;
 		b->heap[i] = b->heap[up];
 	}
@@ -171,10 +165,9 @@ heap_pop(struct bpe *b)
 	size_t i = 0, down;
 
 	while ((down = 2 * i + 1) < b->n_heap) {
-		if (down + 1 < b->n_heap &&
-		    before(&b->heap[down + 1], &b->heap[down]))
-			down++;
-		if (!before(&b->heap[down], &p))
+		if (down + 1 < b->n_heap)
+			down += b->heap[down + 1].order < b->heap[down].order;
+		if (p.order < b->heap[down].order)
 			break;
 		b->heap[i] = b->heap[down];
 		i = down;
@@ -204,7 +197,8 @@ consider(struct bpe *b, int32_t left)
 	rank = strmap_find_pair(&b->rank, symbol_text(b, l),
 	    symbol_text(b, r));
 	if (rank >= 0)
-		heap_push(b, (struct bpe_pair){ rank, left, l->n, r->n });
+		heap_push(b, (struct bpe_pair){ (uint64_t)rank << 32 |
+		    (uint32_t)left, l->n, r->n });
 }
 
 /* Room for a word of n bytes: each is one symbol of at most two bytes. */
@@ -252,13 +246,15 @@ join_all(struct bpe *b, size_t n)
 {
 	struct bpe_symbol *l, *r;
 	struct bpe_pair p;
+	int32_t left;
 
 	b->n_heap = 0;
 	for (size_t i = 0; i + 1 < n; i++)
 		consider(b, (int32_t)i);
 	while (b->n_heap > 0) {
 		p = heap_pop(b);
-		l = &b->symbol[p.left];
+		left = (int32_t)(p.order & UINT32_MAX);
+		l = &b->symbol[left];
 		if (l->n != p.n_left || l->next < 0)
 			continue;
 		r = &b->symbol[l->next];
@@ -268,10 +264,10 @@ join_all(struct bpe *b, size_t n)
 		r->n = 0;
 		l->next = r->next;
 		if (l->next >= 0)
-			b->symbol[l->next].prev = p.left;
+			b->symbol[l->next].prev = left;
 		if (l->prev >= 0)
 			consider(b, l->prev);
-		consider(b, p.left);
+		consider(b, left);
 	}
 }
 
