@@ -99,6 +99,9 @@ append(struct gguf *g, struct gguf *part, struct err *err)
 	struct gguf_file *file;
 	struct gguf_tensor *tensor;
 
+	if (part->n_elements > INT64_MAX - g->n_elements)
+		return err_set(err, "%s: the elements of all tensors together "
+		    "overflow", part->file->path);
 	file = realloc(g->file, ((size_t)g->n_files + 1) * sizeof *file);
 	if (!file)
 		return err_set(err, "%s: out of memory", part->file->path);
@@ -111,6 +114,7 @@ append(struct gguf *g, struct gguf *part, struct err *err)
 		g->tensor[g->n_tensors] = part->tensor[i];
 		g->tensor[g->n_tensors++].shard = g->n_files;
 	}
+	g->n_elements += part->n_elements;
 	g->file[g->n_files++] = *part->file;
 	part->n_files = 0;
 	return 0;

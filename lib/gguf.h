@@ -82,6 +82,7 @@ struct gguf {
 	uint64_t n_kv;
 	struct gguf_tensor *tensor; /* of all shards, in file order */
 	uint64_t n_tensors;
+	uint64_t n_elements; /* of all tensors, below 2^63 */
 	const struct gguf_kv **by_key; /* sorted by key */
 	const struct gguf_tensor **by_name; /* sorted by name */
 };
@@ -123,6 +124,9 @@ int gguf_get_str(const struct gguf *g, const char *key, struct gguf_str *v,
  */
 int gguf_get_array(const struct gguf *g, const char *key,
     enum gguf_value_type item, const struct gguf_kv **kv, struct err *err);
+
+/* What general.file_type says, "Q4_K_M", or NULL. */
+const char *gguf_quantization(const struct gguf *g);
 
 /* Does s equal the C string c? */
 int gguf_str_is(struct gguf_str s, const char *c);

@@ -244,12 +244,13 @@ take_header(struct cursor *c, struct gguf_file *f, uint64_t *n_tensors,
 	*n_kv = take_u64(c);
 	if (c->failed)
 		return;
+	/* Signed in the file: what is negative prints so. */
 	if (*n_kv > left(c) / MIN_KV)
-		fail(c, "%" PRIu64 " key-values announced with %" PRIu64
-		    " bytes left in the file", *n_kv, left(c));
+		fail(c, "%" PRId64 " key-values announced with %" PRIu64
+		    " bytes left in the file", (int64_t)*n_kv, left(c));
 	else if (*n_tensors > left(c) / MIN_TENSOR)
-		fail(c, "%" PRIu64 " tensors announced with %" PRIu64
-		    " bytes left in the file", *n_tensors, left(c));
+		fail(c, "%" PRId64 " tensors announced with %" PRIu64
+		    " bytes left in the file", (int64_t)*n_tensors, left(c));
 }
 
 static int
@@ -329,10 +330,13 @@ take_tensor_type(struct cursor *c, struct gguf_tensor *t)
 		fail(c, "the number of bytes overflows");
 }
 
-/* *sum: where the data of this tensor has to start, then of the next one. */
+/*
+ * *sum: where the data of this tensor has to start, then of the next one;
+ * *elements: of all tensors so far.
+ */
 static void
 take_offset(struct cursor *c, struct gguf_tensor *t, uint64_t alignment,
-    uint64_t *sum)
+    uint64_t *sum, uint64_t *elements)
 {
 	uint64_t pad = (alignment - t->n_bytes % alignment) % alignment;
 
@@ -345,8 +349,12 @@ take_offset(struct cursor *c, struct gguf_tensor *t, uint64_t alignment,
 	else if (t->n_bytes > UINT64_MAX - pad ||
 	    t->n_bytes + pad > UINT64_MAX - *sum)
 		fail(c, "the data of all tensors together overflows");
-	else
-		*sum += t->n_bytes + pad;
+	else if (t->n_elements > INT64_MAX - *elements)
+		fail(c, "the elements of all tensors together overflow");
+	if (c->failed)
+		return;
+	*sum += t->n_bytes + pad;
+	*elements += t->n_elements;
 }
 
 static int
@@ -382,7 +390,7 @@ take_tensors(struct cursor *c, struct gguf *g, uint64_t n, uint32_t alignment)
 		take_name(c, t);
 		take_shape(c, t);
 		take_tensor_type(c, t);
-		take_offset(c, t, alignment, &sum);
+		take_offset(c, t, alignment, &sum, &g->n_elements);
 		if (!c->failed)
 			g->n_tensors++;
 	}
@@ -442,6 +450,7 @@ gguf_parse(struct gguf *g, struct err *err)
 	    take_tensors(&c, g, n_tensors, f->alignment) < 0)
 		return -1;
 	/* No overflow: a mapping's size and 64 KiB. */
-	f->data_start = (c.pos + f->alignment - 1) / f->alignment * f->alignment;
+	f->data_start = c.pos + f->alignment - 1;
+	f->data_start -= f->data_start % f->alignment;
 	return place_tensors(g, err);
 }
