@@ -1,0 +1,174 @@
+#include "generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+void
+reducer_free(struct reducer *r)
+{
+	stats_scratch_free(&r->scratch);
+	free(r->guided);
+	r->guided = NULL;
+}
+
+static const float *
+row_of(const struct logits *l, size_t i, int32_t pos)
+{
+	if (l->by_position)
+		i = (size_t)pos - (size_t)l->first;
+	return l->data + i * l->vocab;
+}
+
+int
+step_reduce(const struct sampler *s, struct step *t,
+    const struct logits *cond, const struct logits *uncond, float cfg,
+    struct reducer *r, struct err *err)
+{
+	struct stats_params p = s->stats;
+	const float *row;
+	int32_t pos;
+
+	p.step = t->number;
+	if (uncond && !r->guided) {
+		r->guided = malloc(cond->vocab * sizeof *r->guided);
+		if (!r->guided)
+			return err_set(err, "out of memory");
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		pos = t->undecided[i];
+		row = row_of(cond, i, pos);
+		if (uncond) {
+			sampler_guide(r->guided, row, row_of(uncond, i, pos),
+			    cond->vocab, cfg);
+			row = r->guided;
+		}
+		if (stats_row(&t->row[i], row, cond->vocab, pos, &p,
+		        &r->scratch, err) < 0)
+			return err_prefix(err, "step %llu",
+			    (unsigned long long)t->number);
+	}
+	return 0;
+}
+
+void
+uncond_canvas(const struct sampler *s, int32_t *out, const int32_t *canvas)
+{
+	for (uint64_t i = 0; i < s->length; i++)
+		out[i] = i < s->prompt ? s->mask : canvas[i];
+}
+
+static int
+keep_rows(struct generation *n, const float *data, size_t size,
+    struct err *err)
+{
+	if (n->kept_size < size) {
+		free(n->kept);
+		n->kept = malloc(size);
+		n->kept_size = n->kept ? size : 0;
+		if (!n->kept)
+			return err_set(err, "out of memory");
+	}
+	memcpy(n->kept, data, size);
+	return 0;
+}
+
+static int
+reduce_logits(struct generation *n, struct err *err)
+{
+	struct step *t = &n->step;
+	size_t vocab = (size_t)n->client->greeting.vocab;
+	struct logits cond = { .vocab = vocab }, uncond = { .vocab = vocab };
+	uint64_t length = n->sampler.length;
+
+	if (client_logits(n->client, n->canvas, length, t->undecided, t->n,
+	        &cond.data, err) < 0)
+		return -1;
+	if (n->cfg == 0)
+		return step_reduce(&n->sampler, t, &cond, NULL, 0, &n->reducer,
+		    err);
+	if (keep_rows(n, cond.data, t->n * vocab * sizeof *n->kept, err) < 0)
+		return -1;
+	cond.data = n->kept;
+	uncond_canvas(&n->sampler, n->uncond, n->canvas);
+	if (client_logits(n->client, n->uncond, length, t->undecided, t->n,
+	        &uncond.data, err) < 0)
+		return -1;
+	return step_reduce(&n->sampler, t, &cond, &uncond, n->cfg, &n->reducer,
+	    err);
+}
+
+static int
+ask(struct generation *n, struct err *err)
+{
+	struct stats_params p = n->sampler.stats;
+	struct step *t = &n->step;
+
+	if (!n->client->greeting.stats || n->want_logits || n->cfg != 0)
+		return reduce_logits(n, err);
+	p.step = t->number;
+	return client_stats(n->client, n->canvas, n->sampler.length,
+	    t->undecided, t->n, &p, t->row, err);
+}
+
+static int
+one_step(struct generation *n, uint64_t number, struct err *err)
+{
+	uint64_t before = n->client->forwards;
+	double start = now_ms();
+
+	snprintf(n->client->where, sizeof n->client->where, "in step %llu",
+	    (unsigned long long)number);
+	if (sampler_begin(&n->sampler, &n->step, n->canvas, number, err) < 0)
+		return -1;
+	if (n->step.wanted && ask(n, err) < 0)
+		return -1;
+	sampler_select(&n->sampler, &n->step);
+	sampler_update(&n->step, n->canvas);
+	n->step_forwards = (int)(n->client->forwards - before);
+	n->forwards += n->client->forwards - before;
+	n->step_ms = now_ms() - start;
+	n->ms[n->steps++] = n->step_ms;
+	return n->on_step ? n->on_step(n->arg, n, err) : 0;
+}
+
+int
+generate(struct generation *n, struct err *err)
+{
+	double start = now_ms();
+
+	free(n->ms);
+	free(n->uncond);
+	n->ms = calloc((size_t)n->sampler.steps + 1, sizeof *n->ms);
+	n->uncond = calloc((size_t)n->sampler.length + 1, sizeof *n->uncond);
+	if (!n->ms || !n->uncond)
+		return err_set(err, "out of memory");
+	n->steps = 0;
+	n->forwards = 0;
+	for (uint64_t i = 0; i < n->sampler.steps &&
+	     !sampler_done(&n->sampler, n->canvas);
+	     i++)
+		if (one_step(n, i, err) < 0)
+			return -1;
+	n->total_ms = now_ms() - start;
+	return 0;
+}
+
+void
+generation_free(struct generation *n)
+{
+	step_free(&n->step);
+	reducer_free(&n->reducer);
+	free(n->ms);
+	free(n->kept);
+	free(n->uncond);
+}
