@@ -27,6 +27,7 @@ tee "$log.requests" <"$dir/requests" |
 	tee "$log.replies" >"$dir/replies" &
 
 # What the sampler starts as its forward: two cats, one for each direction.
+# shellcheck disable=SC2016 # expanded by the inner shell
 tok-encode --model "$model" --prompt "$prompt" |
 	dllm-sample "$@" -- \
 		sh -c 'cat "$0/replies" & exec cat >"$0/requests"' "$dir" |

@@ -6,7 +6,6 @@ set -eu
 [ $# -ge 4 ] || { sed -n 's/^# \(usage: \)/\1/p' "$0" >&2; exit 2; }
 model=$1 prompt=$2 tokens=$3 steps=$4
 shift 4
-
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dllm.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 129' HUP
