@@ -1,5 +1,5 @@
 /*
- * Attention of one query: scores of all keys, their maximum, exponentials and
+ * Attention, query by query: scores of all keys, their maximum, exponentials and
  * sum; then the weighted sum of the values, key by key.
  */
 #include "scalar.h"
@@ -46,8 +46,8 @@ values(float *out, size_t n, const float *e, const float *v, size_t stride,
 		out[d] = acc[d] / den;
 }
 
-void
-KERN(attention)(float *out, const float *q, const float *kt, const float *v,
+static void
+one_query(float *out, const float *q, const float *kt, const float *v,
     size_t stride, size_t n_keys, size_t head_dim, float scale, float *e)
 {
 	float s[KERN_SUMS] = { 0 };
@@ -63,4 +63,14 @@ KERN(attention)(float *out, const float *q, const float *kt, const float *v,
 		values(out + d, KERN_SUMS, e, v + d, stride, n_keys, den);
 	if (d < head_dim)
 		values(out + d, head_dim - d, e, v + d, stride, n_keys, den);
+}
+
+void
+KERN(attention)(float *out, size_t out_stride, const float *const *q,
+    size_t n_q, const float *kt, const float *v, size_t stride, size_t n_keys,
+    size_t head_dim, float scale, float *e)
+{
+	for (size_t i = 0; i < n_q; i++)
+		one_query(out + i * out_stride, q[i], kt, v, stride, n_keys,
+		    head_dim, scale, e);
 }

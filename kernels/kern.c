@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "expand.h"
 #include "scalar.h"
 #ifdef HAVE_KERN_AVX2
 #define KERN_AVX2
@@ -14,7 +15,7 @@
 		.name = #suffix, .lanes = 1, \
 		.pack_quant = pack_quant_##suffix, \
 		.pack_float = pack_float_##suffix, .expand = expand_##suffix, \
-		.matmul_quant = matmul_quant_##suffix, \
+		.decode = decode_row, .matmul_quant = matmul_quant_##suffix, \
 		.matmul_float = matmul_float_##suffix, \
 		.rmsnorm = rmsnorm_##suffix, .add = add_##suffix, \
 		.rope = rope_##suffix, .pack_keys = pack_keys_##suffix, \
@@ -88,4 +89,58 @@ size_t
 kern_panels(size_t n_tok, unsigned lanes)
 {
 	return (n_tok + lanes - 1) / lanes * lanes;
+}
+
+/* The next array of n elements of 4 bytes. */
+static void *
+take(char **p, size_t n)
+{
+	void *at = *p;
+
+	*p += (n * 4 + 63) / 64 * 64;
+	return at;
+}
+
+/* Of 2 n_in bytes per token half are quants, half scales and sums. */
+size_t
+xquant_bytes(size_t n_in, size_t n_tok)
+{
+	return kern_panels(n_tok, 16) * n_in * 2;
+}
+
+void
+xquant_place(struct xquant *x, void *memory, size_t n_in, size_t n_tok)
+{
+	size_t n = kern_panels(n_tok, 16) * n_in;
+	char *p = memory;
+
+	x->n_in = n_in;
+	x->n_tok = n_tok;
+	x->q = take(&p, n / 4);
+	x->dx = take(&p, n / 32);
+	x->mdx = take(&p, n / 32);
+	x->sx = take(&p, n / 32);
+	x->sum = take(&p, n / 32);
+	x->sx16 = take(&p, n / 16);
+	x->sum16 = take(&p, n / 16);
+}
+
+/* Scales and mins of groups of 16; each array ends on a whole line. */
+size_t
+wtile_bytes(size_t n_rows, size_t n_in)
+{
+	size_t n = kern_panels(n_rows, 4) * n_in;
+
+	return n + 2 * (n / 16 * 4) + 3 * 64;
+}
+
+void
+wtile_place(struct wtile *w, void *memory, size_t n_rows, size_t n_in)
+{
+	size_t n = kern_panels(n_rows, 4) * n_in;
+	char *p = memory;
+
+	w->q = take(&p, n / 4);
+	w->w = take(&p, n / 16);
+	w->m = take(&p, n / 16);
 }

@@ -29,7 +29,9 @@ enum {
 	KERN_BLOCK = 32,     /* activations that share a scale */
 	KERN_FLOAT_LANES = 16, /* tokens side by side in struct xfloat */
 	KERN_KEY_LANES = 16, /* keys side by side in a key panel */
-	KERN_SUMS = 16       /* partial sums of a reduction along a row */
+	KERN_QUERIES = 8,    /* most queries of one call of attention */
+	KERN_SUMS = 16,      /* partial sums of a reduction along a row */
+	KERN_TILE_ROWS = 64  /* most weight rows of a struct wtile */
 };
 
 /*
@@ -40,14 +42,23 @@ enum {
  *   dx[(P * n_in/32 + b) * lanes + l]               the scale of block b
  *   sx[(P * n_in/32 + b) * lanes + l]               dx * (sum of its quants)
  *   sx16[(P * n_in/16 + h) * lanes + l]             the same for 16 elements
- * so that with one lane every token is simply a row.  A group may store q in
- * the form its instructions want (x + 128); scalar stores x.
+ * so that with one lane every token is simply a row.  The other members are
+ * for groups that want them: what they hold, and how a last panel that is not
+ * full is laid out, is the business of the group alone.
  */
 struct xquant {
 	size_t n_in, n_tok;
 	int8_t *q;
-	float *dx, *sx, *sx16;
+	float *dx, *mdx, *sx, *sx16;
+	int32_t *sum, *sum16;
 };
+
+/*
+ * Bytes of an xquant's arrays; and set them to lie in memory of that size,
+ * aligned to 64 bytes.  The same for every group.
+ */
+size_t xquant_bytes(size_t n_in, size_t n_tok);
+void xquant_place(struct xquant *x, void *memory, size_t n_in, size_t n_tok);
 
 /*
  * Float activations in panels of KERN_FLOAT_LANES tokens, filled up with
@@ -60,16 +71,22 @@ struct xfloat {
 
 /*
  * A tile of weight rows taken apart (see expand.h).
- *   q (n_rows, n_in)           signed quants
+ *   q (n_rows, n_in)           quants; a group may add a constant to them
  *   w, m (n_rows, n_in/group)  scales and offsets; m only with mins
+ * A group may fill up to a multiple of 4 rows.
  */
 struct wtile {
 	size_t n_rows, n_in;
 	unsigned group; /* 16 or 32 */
 	int mins;
+	enum ggml_type type;
 	int8_t *q;
 	float *w, *m;
 };
+
+/* As for struct xquant; n_rows is at most KERN_TILE_ROWS. */
+size_t wtile_bytes(size_t n_rows, size_t n_in);
+void wtile_place(struct wtile *w, void *memory, size_t n_rows, size_t n_in);
 
 struct kern {
 	const char *name;
@@ -92,9 +109,14 @@ struct kern {
 	void (*expand)(struct wtile *to, enum ggml_type type,
 	    const uint8_t *src, size_t row_bytes, size_t n_rows, size_t n_in);
 
+	/* As decode_row() of expand.h, for GGML_FLOAT and GGML_QUANT types. */
+	void (*decode)(enum ggml_type type, const void *src, size_t n,
+	    float *dst);
+
 	/*
 	 * y[t * stride + r] = weight row r times token t, for all rows of the
-	 * tile and tokens t0 to t0+n-1 (y is where token t0 goes).
+	 * tile and tokens t0 to t0+n-1 (y is where token t0 goes); t0 is a
+	 * multiple of 16.
 	 */
 	void (*matmul_quant)(float *y, size_t stride, const struct wtile *w,
 	    const struct xquant *x, size_t t0, size_t n);
@@ -129,13 +151,15 @@ struct kern {
 	    size_t stride, size_t head_dim);
 
 	/*
-	 * One query of one head against all keys, no mask.
-	 *   out, q (head_dim)   kt: key panels   v[j * stride + d]
-	 *   e (n_keys rounded up to 16): scratch
+	 * n_q queries, at most KERN_QUERIES, of one head against all keys, no
+	 * mask.  Together because they share the loads of keys and values.
+	 *   out[i * out_stride + d]  q[i] (head_dim)
+	 *   kt: key panels           v[j * stride + d]
+	 *   e (n_q, n_keys rounded up to 16): scratch
 	 */
-	void (*attention)(float *out, const float *q, const float *kt,
-	    const float *v, size_t stride, size_t n_keys, size_t head_dim,
-	    float scale, float *e);
+	void (*attention)(float *out, size_t out_stride, const float *const *q,
+	    size_t n_q, const float *kt, const float *v, size_t stride,
+	    size_t n_keys, size_t head_dim, float scale, float *e);
 
 	/* y = g / (1 + exp(-g)) * u, n elements; y may be g. */
 	void (*silu_mul)(float *y, const float *g, const float *u, size_t n);

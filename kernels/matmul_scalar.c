@@ -16,6 +16,7 @@ KERN(expand)(struct wtile *to, enum ggml_type type, const uint8_t *src,
 	to->n_in = n_in;
 	to->group = expand_group(type);
 	to->mins = expand_has_mins(type);
+	to->type = type;
 	for (size_t r = 0; r < n_rows; r++)
 		expand_row(type, src + r * row_bytes, n_in, to->q + r * n_in,
 		    to->w + r * (n_in / to->group),

@@ -25,7 +25,7 @@ int KERN(rmsnorm)(float *, const float *, const float *, size_t, float);
 void KERN(add)(float *, const float *, size_t);
 void KERN(rope)(float *, size_t, size_t, const float *, const float *, int);
 void KERN(pack_keys)(float *, size_t, size_t, const float *, size_t, size_t);
-void KERN(attention)(float *, const float *, const float *, const float *,
-    size_t, size_t, size_t, float, float *);
+void KERN(attention)(float *, size_t, const float *const *, size_t,
+    const float *, const float *, size_t, size_t, size_t, float, float *);
 void KERN(silu_mul)(float *, const float *, const float *, size_t);
 int KERN(all_finite)(const float *, size_t);

@@ -13,8 +13,7 @@
 enum {
 	MAX_TILE = 32,           /* weight rows in a tile */
 	TILE_BYTES = 32 * 1024,  /* of a tile, where rows are not too long */
-	MIN_PIECE = 4,           /* tokens a thread claims at least */
-	QUERIES = 8              /* attention rows it claims */
+	MIN_PIECE = 4            /* tokens a thread claims at least */
 };
 
 /* What grows with the sequence. */
@@ -29,10 +28,10 @@ enum buffer_id {
 	UP,    /* (n, n_ff) */
 	KT,    /* keys in panels, one set per key head */
 	COS, SIN, /* (n, head_dim / 2) */
-	XQ, DX, SX, SX16, /* struct xquant */
+	XQ,    /* struct xquant */
 	XF,    /* struct xfloat */
 	ROWS,  /* (n) size_t: the rows of the head that are wanted */
-	SCORES, /* (threads, n up to 16) */
+	SCORES, /* (threads, KERN_QUERIES, n up to 16) */
 	N_BUFFERS
 };
 
@@ -43,8 +42,8 @@ struct buffer {
 
 /* Of one thread: a tile of expanded or decoded weights. */
 struct scratch {
-	int8_t *q;
-	float *w, *m, *floats;
+	void *tile;
+	float *floats;
 };
 
 struct forward {
@@ -131,7 +130,7 @@ sizes(const struct forward *f, size_t n, size_t out[N_BUFFERS])
 	const struct model *m = f->m;
 	size_t s = sizeof(float), q = m->n_heads * m->head_dim;
 	size_t kv = m->n_kv_heads * m->head_dim, in = widest_input(m);
-	size_t lanes = kern_panels(n, max2(f->k->lanes, KERN_FLOAT_LANES));
+	size_t lanes = kern_panels(n, KERN_FLOAT_LANES);
 	size_t keys = kern_panels(n, KERN_KEY_LANES);
 	int any_quant, any_float;
 
@@ -142,12 +141,10 @@ sizes(const struct forward *f, size_t n, size_t out[N_BUFFERS])
 	out[GATE] = out[UP] = n * m->n_ff * s;
 	out[KT] = keys * kv * s;
 	out[COS] = out[SIN] = n * (m->head_dim / 2) * s;
-	out[XQ] = any_quant ? lanes * in : 0;
-	out[DX] = out[SX] = any_quant ? lanes * (in / KERN_BLOCK) * s : 0;
-	out[SX16] = 2 * out[SX];
+	out[XQ] = any_quant ? xquant_bytes(in, n) : 0;
 	out[XF] = any_float ? lanes * in * s : 0;
 	out[ROWS] = n * sizeof(size_t);
-	out[SCORES] = pool_threads(f->pool) * keys * s;
+	out[SCORES] = pool_threads(f->pool) * KERN_QUERIES * keys * s;
 }
 
 uint64_t
@@ -311,12 +308,10 @@ want_packed(struct forward *f, const struct matrix *a, const struct matrix *b,
 	f->unit = max2(MIN_PIECE, f->k->lanes);
 	if (f->want_float)
 		f->unit = max2(f->unit, KERN_FLOAT_LANES);
-	f->xq.n_in = f->xf.n_in = a->n_in;
-	f->xq.n_tok = f->xf.n_tok = f->n_cur;
-	f->xq.q = f->buf[XQ].p;
-	f->xq.dx = f->buf[DX].p;
-	f->xq.sx = f->buf[SX].p;
-	f->xq.sx16 = f->buf[SX16].p;
+	if (f->want_quant)
+		xquant_place(&f->xq, f->buf[XQ].p, a->n_in, f->n_cur);
+	f->xf.n_in = a->n_in;
+	f->xf.n_tok = f->n_cur;
 	f->xf.x = f->buf[XF].p;
 }
 
@@ -439,22 +434,20 @@ attention_job(void *arg, unsigned thread, size_t from, size_t to)
 	const struct model *m = f->m;
 	size_t d = m->head_dim, q = m->n_heads * d, kv = m->n_kv_heads * d;
 	size_t keys = kern_panels(f->n, KERN_KEY_LANES);
-	size_t blocks = (f->n_cur + QUERIES - 1) / QUERIES;
-	float *e = fbuf(f, SCORES) + thread * keys;
+	size_t blocks = (f->n_cur + KERN_QUERIES - 1) / KERN_QUERIES;
+	float *e = fbuf(f, SCORES) + thread * KERN_QUERIES * keys;
+	const float *query[KERN_QUERIES];
 
 	for (size_t i = from; i < to; i++) {
-		size_t head = i / blocks, first = i % blocks * QUERIES;
-		size_t kv_head = head / (m->n_heads / m->n_kv_heads);
-		size_t last = first + QUERIES;
+		size_t head = i / blocks, first = i % blocks * KERN_QUERIES;
+		size_t kv_head = head / (m->n_heads / m->n_kv_heads), n;
 
-		if (last > f->n_cur)
-			last = f->n_cur;
-		for (size_t j = first; j < last; j++)
-			f->k->attention(fbuf(f, ATTN) + j * q + head * d,
-			    fbuf(f, Q) + raw_row(f, j) * q + head * d,
-			    fbuf(f, KT) + kv_head * keys * d,
-			    fbuf(f, V) + kv_head * d, kv, f->n, d, f->scale,
-			    e);
+		for (n = 0; n < KERN_QUERIES && first + n < f->n_cur; n++)
+			query[n] = fbuf(f, Q) + raw_row(f, first + n) * q +
+			    head * d;
+		f->k->attention(fbuf(f, ATTN) + first * q + head * d, q, query,
+		    n, fbuf(f, KT) + kv_head * keys * d,
+		    fbuf(f, V) + kv_head * d, kv, f->n, d, f->scale, e);
 	}
 }
 
@@ -480,16 +473,17 @@ multiply(const struct products *job, const struct product *p, size_t r0,
 	const struct forward *f = job->f;
 	const struct matrix *w = p->w;
 	const uint8_t *src = w->data + r0 * w->row_bytes;
-	struct wtile tile = { .q = s->q, .w = s->w, .m = s->m };
+	struct wtile tile;
 	float *y = p->y + r0;
 
 	if (uses_quant(f, w)) {
+		wtile_place(&tile, s->tile, n, w->n_in);
 		f->k->expand(&tile, w->type, src, w->row_bytes, n, w->n_in);
 		f->k->matmul_quant(
 		    y, w->n_out, &tile, &f->xq, job->first, job->count);
 	} else {
 		for (size_t r = 0; r < n; r++)
-			decode_row(w->type, src + r * w->row_bytes, w->n_in,
+			f->k->decode(w->type, src + r * w->row_bytes, w->n_in,
 			    s->floats + r * w->n_in);
 		f->k->matmul_float(y, w->n_out, s->floats, n, &f->xf,
 		    job->first, job->count);
@@ -611,7 +605,7 @@ run_attention(struct forward *f, int i, struct err *err)
 		f->n_cur = f->n_rows;
 	}
 	pool_run(f->pool, attention_job, f,
-	    m->n_heads * ((f->n_cur + QUERIES - 1) / QUERIES), 1);
+	    m->n_heads * ((f->n_cur + KERN_QUERIES - 1) / KERN_QUERIES), 1);
 	if (stage(f, i, "attn", fbuf(f, ATTN), q, err) < 0)
 		return -1;
 	want_packed(f, &y->attn_out, NULL, NULL);
@@ -851,25 +845,22 @@ allocate_scratch(struct forward *f)
 {
 	const struct model *m = f->m;
 	size_t in[] = { m->n_embd, m->n_ff, m->n_heads * m->head_dim };
-	size_t threads = pool_threads(f->pool), most = 0, groups, each;
+	size_t threads = pool_threads(f->pool), tile = 0, floats = 0, each;
 	char *p;
 
-	for (int i = 0; i < 3; i++)
-		most = max2(most, tile_rows(in[i]) * in[i]);
-	groups = (most / 16 + 15) / 16 * 16;
-	most = (most + 63) / 64 * 64;
-	each = most + 2 * groups * sizeof(float) + most * sizeof(float);
+	for (int i = 0; i < 3; i++) {
+		tile = max2(tile, wtile_bytes(tile_rows(in[i]), in[i]));
+		floats = max2(floats, tile_rows(in[i]) * in[i] * sizeof(float));
+	}
+	tile = (tile + 63) / 64 * 64;
+	each = tile + (floats + 63) / 64 * 64;
 	f->scratch_memory = p = allocate(threads * each);
 	f->scratch = calloc(threads, sizeof *f->scratch);
 	if (!p || !f->scratch)
 		return -1;
 	for (size_t i = 0; i < threads; i++, p += each) {
-		struct scratch *s = &f->scratch[i];
-
-		s->floats = (float *)p;
-		s->w = s->floats + most;
-		s->m = s->w + groups;
-		s->q = (int8_t *)(s->m + groups);
+		f->scratch[i].tile = p;
+		f->scratch[i].floats = (float *)(p + tile);
 	}
 	return 0;
 }
