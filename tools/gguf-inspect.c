@@ -181,16 +181,16 @@ main(int argc, char **argv)
 	check_options();
 	if (gguf_open(&g, path, &err) < 0)
 		tool_fail(&err);
-	if (check && check_all(&g) < 0)
-		return 1;
 	if (get)
 		rc = print_value(&g, path, &err);
 	else if (tensor)
 		rc = extract(&g, path, &err);
-	else if (!check)
+	else if (check)
+		rc = check_all(&g);
+	else
 		list(&g);
-	if (rc < 0)
-		tool_fail(&err);
 	gguf_close(&g);
-	return tool_finish();
+	if (err.set)
+		tool_fail(&err);
+	return rc < 0 ? 1 : tool_finish();
 }
