@@ -5,10 +5,11 @@
 #include "blocks.h"
 #include "quantize_block.h"
 
+/* 0 for a scale of 0, or so small that its inverse is no number. */
 static float
 inverse(float d)
 {
-	return d != 0 ? 1 / d : 0;
+	return d != 0 && isfinite(1 / d) ? 1 / d : 0;
 }
 
 /* Symmetric, offset q: levels 0 to 2 * offset - 1. */

@@ -208,6 +208,30 @@ test_zeros(void)
 	}
 }
 
+/* Far below what a binary16 scale can hold: nothing may blow up. */
+static void
+test_tiny(void)
+{
+	float x[256], dst[256];
+	uint8_t q[1024];
+	int bad;
+
+	for (int i = 0; i < 256; i++)
+		x[i] = (i % 3 ? -1e-40f : 2e-40f) * (float)(i % 7);
+	for (int id = 0; id < 43; id++) {
+		const struct ggml_type_info *t = ggml_type_info(id);
+
+		if (!t || !quantize_can(t->id))
+			continue;
+		quantize_row(t->id, x, 256, q);
+		decode_row(t->id, q, 256, dst);
+		bad = 0;
+		for (int i = 0; i < 256; i++)
+			bad += !(fabsf(dst[i]) < 1e-35f);
+		ok(!bad, "%s: subnormal input", t->name);
+	}
+}
+
 static int
 same_float(float a, float b)
 {
@@ -325,6 +349,7 @@ main(void)
 	test_first_blocks(x);
 	test_expand(x);
 	test_zeros();
+	test_tiny();
 	test_half();
 	test_scalars();
 	test_by_hand();
