@@ -21,6 +21,11 @@
 #define DLLM_VERSION "unknown"
 #endif
 
+/* Comparing tools, after cmp(1), keep 1 for "differs" and fail with 2. */
+#ifndef TOOL_FAILED
+#define TOOL_FAILED 1
+#endif
+
 /* One write(2), so that messages of several processes never interleave. */
 static inline void
 tool_say(const char *kind, const char *msg)
@@ -37,7 +42,7 @@ tool_warn(const char *msg)
 }
 
 /*
- * Report and exit 1.  Pending standard output is discarded, so that a stage
+ * Report and exit with TOOL_FAILED.  Pending standard output is discarded, so that a stage
  * that failed never passes on half a line; unfinished output files go too.
  */
 __attribute__((noreturn)) static inline void
@@ -45,7 +50,7 @@ tool_fail(const struct err *err)
 {
 	tool_say("ERROR: ", err->msg);
 	io_discard_outputs();
-	_exit(1);
+	_exit(TOOL_FAILED);
 }
 
 /* The command line was wrong: the message, one usage line, exit 2. */
