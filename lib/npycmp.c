@@ -212,7 +212,7 @@ finish(struct npycmp *c, struct row *r, const struct sums *all)
 		c->argmax_same += (uint64_t)r[i].same;
 		c->clear_same += (uint64_t)(clear && r[i].same);
 		if (!r[i].same && (c->argmax_at == (uint64_t)NPYCMP_NONE ||
-		        (clear && !clear_found))) {
+				      (clear && !clear_found))) {
 			c->argmax_at = r[i].at;
 			clear_found = clear;
 		}
@@ -242,8 +242,8 @@ check_shapes(const struct npy *a, const struct npy *b, struct err *err)
 {
 	char x[22 * NPY_MAX_DIMS + 3], y[sizeof x];
 
-	if (a->n_dims == b->n_dims && !memcmp(a->shape, b->shape,
-	        (size_t)a->n_dims * sizeof *a->shape))
+	if (a->n_dims == b->n_dims &&
+	    !memcmp(a->shape, b->shape, (size_t)a->n_dims * sizeof *a->shape))
 		return 0;
 	return err_set(err, "the shapes differ: %s and %s",
 	    shape_text(x, sizeof x, a), shape_text(y, sizeof y, b));
@@ -251,8 +251,8 @@ check_shapes(const struct npy *a, const struct npy *b, struct err *err)
 
 /* The rows to compare, in order; *n of them. */
 static struct row *
-list_rows(uint64_t total, const struct ranges *rows, uint64_t *n,
-    struct err *err)
+list_rows(
+    uint64_t total, const struct ranges *rows, uint64_t *n, struct err *err)
 {
 	struct row *r;
 

@@ -9,8 +9,11 @@ enum { MAX = 64 };
 static struct npy
 array(enum npy_type type, uint64_t rows, uint64_t cols, const void *data)
 {
-	struct npy a = { .type = type, .n_dims = 2, .shape = { rows, cols },
-		.count = rows * cols, .data = data };
+	struct npy a = { .type = type,
+		.n_dims = 2,
+		.shape = { rows, cols },
+		.count = rows * cols,
+		.data = data };
 
 	return a;
 }
@@ -42,11 +45,12 @@ test_equal(void)
 	ok(c.rows == 2 && c.width == 3 && !c.differing && !c.nans,
 	    "equal arrays: counts");
 	ok(c.max_abs == 0 && c.rel_l2 == 0 && c.row_rel_l2 == 0 &&
-	    c.cosine_median == 1 && c.cosine_worst == 1,
+		c.cosine_median == 1 && c.cosine_worst == 1,
 	    "equal arrays: distances");
 	ok(c.argmax_same == 2 && c.clear == 2 && c.clear_same == 2 &&
-	    c.argmax_at == (uint64_t)NPYCMP_NONE && c.top_same == 2 &&
-	    c.top_common == 3, "equal arrays: ranks");
+		c.argmax_at == (uint64_t)NPYCMP_NONE && c.top_same == 2 &&
+		c.top_common == 3,
+	    "equal arrays: ranks");
 }
 
 static void
@@ -81,7 +85,8 @@ test_clear(void)
 	struct npycmp c = compare(3, 2, x, y);
 
 	ok(c.clear == 1 && c.clear_same == 1 && c.argmax_same == 2 &&
-	    c.argmax_at == 2, "only a gap above 4 * max-abs is clear");
+		c.argmax_at == 2,
+	    "only a gap above 4 * max-abs is clear");
 	c = compare(3, 2, z, w);
 	ok(c.clear == 0 && c.argmax_at == 0, "first row that differs");
 }
@@ -113,10 +118,11 @@ test_not_finite(void)
 	ok(isnan(c.max_abs) && c.worst == 2, "a NaN is the worst element");
 	ok(isnan(c.rel_l2) && isnan(c.row_rel_l2) && c.row_rel_l2_at == 1,
 	    "relative L2 with a NaN");
-	ok(isnan(c.cosine_worst) && c.cosine_at == 1 &&
-	    isnan(c.cosine_median), "cosine with a NaN");
+	ok(isnan(c.cosine_worst) && c.cosine_at == 1 && isnan(c.cosine_median),
+	    "cosine with a NaN");
 	ok(c.argmax_same == 1 && c.clear == 2 && c.clear_same == 1 &&
-	    c.argmax_at == 1, "a row with a NaN has no arg-max");
+		c.argmax_at == 1,
+	    "a row with a NaN has no arg-max");
 	c = compare(2, 2, n, n);
 	ok(c.differing == 1 && isnan(c.max_abs), "NaN differs from itself");
 	c = compare(2, 2, i, j);
@@ -125,8 +131,8 @@ test_not_finite(void)
 	c = compare(2, 2, i, x);
 	ok(isinf(c.max_abs) && !(c.rel_l2 <= 1e30),
 	    "an infinity on one side is beyond every tolerance");
-	c = compare(1, 2, (const float[]){ 0.0f, 1 },
-	    (const float[]){ -0.0f, 1 });
+	c = compare(
+	    1, 2, (const float[]){ 0.0f, 1 }, (const float[]){ -0.0f, 1 });
 	ok(c.differing == 1 && c.max_abs == 0, "zeros of two signs differ");
 }
 
@@ -145,11 +151,13 @@ test_shapes(void)
 	ok(npycmp(&c, &a, &b, NULL, &err) == 0 && c.rows == 1 && c.width == 1,
 	    "a scalar is one row of one");
 	a = b = array(NPY_F4, 0, 5, x);
-	ok(npycmp(&c, &a, &b, NULL, &err) == 0 && c.rows == 0 &&
-	    !c.differing && c.rel_l2 == 0, "no rows");
+	ok(npycmp(&c, &a, &b, NULL, &err) == 0 && c.rows == 0 && !c.differing &&
+		c.rel_l2 == 0,
+	    "no rows");
 	a = b = array(NPY_F4, 5, 0, x);
 	ok(npycmp(&c, &a, &b, NULL, &err) == 0 && c.clear == 0 &&
-	    c.argmax_same == 5 && c.cosine_worst == 1, "rows of nothing");
+		c.argmax_same == 5 && c.cosine_worst == 1,
+	    "rows of nothing");
 	a = b = array(NPY_F4, 2, 6, x);
 	a.n_dims = b.n_dims = 3;
 	a.shape[1] = b.shape[1] = 2;
@@ -168,12 +176,13 @@ test_rows(void)
 	struct npycmp c;
 
 	ok(ranges_parse(&rows, "1:2,3", 5, 1, &err) == 0 &&
-	    npycmp(&c, &a, &b, &rows, &err) == 0 && c.rows == 3 &&
-	    c.differing == 1 && c.worst == 2 && c.max_abs == 6,
+		npycmp(&c, &a, &b, &rows, &err) == 0 && c.rows == 3 &&
+		c.differing == 1 && c.worst == 2 && c.max_abs == 6,
 	    "some rows, counted in the whole array");
 	ranges_free(&rows);
 	ok(ranges_parse(&rows, "3:2", 3, 1, &err) == 0 &&
-	    npycmp(&c, &a, &b, &rows, &err) < 0, "a row too far");
+		npycmp(&c, &a, &b, &rows, &err) < 0,
+	    "a row too far");
 	is(err.msg, "rows 3:2: the array has 4", "and the message");
 	ranges_free(&rows);
 }

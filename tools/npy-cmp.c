@@ -24,8 +24,8 @@ static int argmax, json, quiet;
 static const struct opt options[] = {
 	{ "max-abs", OPT_REAL, &max_abs, .arg = "F", .given = &have_abs,
 	    .help = "allow absolute differences up to F" },
-	{ "max-rel-l2", OPT_REAL, &max_rel_l2, .arg = "F",
-	    .given = &have_rel, .help = "allow a relative L2 up to F" },
+	{ "max-rel-l2", OPT_REAL, &max_rel_l2, .arg = "F", .given = &have_rel,
+	    .help = "allow a relative L2 up to F" },
 	{ "max-row-rel-l2", OPT_REAL, &max_row_rel_l2, .arg = "F",
 	    .given = &have_row_rel, .help = "the same for every row" },
 	{ "min-cosine", OPT_REAL, &min_cosine, .arg = "F", .fmin = -1,
@@ -37,8 +37,7 @@ static const struct opt options[] = {
 	{ "rows", OPT_STR, &rows_text, .arg = "FROM:COUNT,...",
 	    .help = "compare these rows only" },
 	{ "json", OPT_FLAG, &json, .help = "print one JSON object" },
-	{ "quiet", OPT_FLAG, &quiet, .help = "print nothing" },
-	{ 0 }
+	{ "quiet", OPT_FLAG, &quiet, .help = "print nothing" }, { 0 }
 };
 
 /* The tolerances that the arrays exceed, first to last. */
@@ -63,11 +62,13 @@ judge(struct verdict *v, const struct npycmp *c)
 	hold(v, have_rel, c->rel_l2 <= max_rel_l2, "rel-l2");
 	hold(v, have_row_rel, c->row_rel_l2 <= max_row_rel_l2, "row-rel-l2");
 	hold(v, have_cosine, c->cosine_worst >= min_cosine, "cosine-worst");
-	hold(v, have_argmax, argmax == ARGMAX_ALL ?
-	    c->argmax_same == c->rows : c->clear_same == c->clear, "argmax");
+	hold(v, have_argmax,
+	    argmax == ARGMAX_ALL ? c->argmax_same == c->rows
+				 : c->clear_same == c->clear,
+	    "argmax");
 	v->differ = v->n > 0 || c->nans > 0;
 	if (!(have_abs || have_rel || have_row_rel || have_cosine ||
-	        have_argmax))
+		have_argmax))
 		v->differ = c->differing > 0;
 }
 
@@ -119,8 +120,8 @@ print_facts(const struct npycmp *c, const struct npy *a)
 	printf("argmax %llu of %llu", (ull)c->argmax_same, (ull)c->rows);
 	if (c->argmax_at != (uint64_t)NPYCMP_NONE)
 		printf(", not row %llu", (ull)c->argmax_at);
-	printf("\nargmax-clear %llu of %llu\n", (ull)c->clear_same,
-	    (ull)c->clear);
+	printf(
+	    "\nargmax-clear %llu of %llu\n", (ull)c->clear_same, (ull)c->clear);
 	printf("top5 %llu of %llu, %.3g in common\n", (ull)c->top_same,
 	    (ull)c->rows, c->top_common);
 }
@@ -146,14 +147,13 @@ put_number(const char *key, double v)
 }
 
 static void
-print_json(const struct npycmp *c, const struct npy *a,
-    const struct verdict *v)
+print_json(const struct npycmp *c, const struct npy *a, const struct verdict *v)
 {
 	printf("{\"shape\":[");
 	print_shape(a, ",");
 	printf("],\"rows\":%llu,\"width\":%llu,\"differing\":%llu,"
-	    "\"nan\":%llu,", (ull)c->rows, (ull)c->width, (ull)c->differing,
-	    (ull)c->nans);
+	       "\"nan\":%llu,",
+	    (ull)c->rows, (ull)c->width, (ull)c->differing, (ull)c->nans);
 	put_number("max_abs", c->max_abs);
 	printf("\"max_abs_index\":[");
 	if (c->differing)
@@ -165,7 +165,7 @@ print_json(const struct npycmp *c, const struct npy *a,
 	put_number("cosine_median", c->cosine_median);
 	put_number("cosine_worst", c->cosine_worst);
 	printf("\"cosine_worst_row\":%llu,\"argmax_same\":%llu,"
-	    "\"clear\":%llu,\"clear_same\":%llu,\"top5_same\":%llu,",
+	       "\"clear\":%llu,\"clear_same\":%llu,\"top5_same\":%llu,",
 	    (ull)c->cosine_at, (ull)c->argmax_same, (ull)c->clear,
 	    (ull)c->clear_same, (ull)c->top_same);
 	put_number("top5_common", c->top_common);
@@ -193,8 +193,8 @@ main(int argc, char **argv)
 		err_set(&err, "two files are needed");
 	else if (json && quiet)
 		err_set(&err, "--json and --quiet exclude each other");
-	else if (rows_text && ranges_parse(&rows, rows_text,
-	        strlen(rows_text), 1, &err) < 0)
+	else if (rows_text &&
+		 ranges_parse(&rows, rows_text, strlen(rows_text), 1, &err) < 0)
 		err_prefix(&err, "--rows '%s'", rows_text);
 	if (err.set)
 		tool_usage(&err);
