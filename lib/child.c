@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h> /* Linux: nothing else ends a child in mid-step */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,12 +42,18 @@ make_pipe(int fd[2])
 
 /* In the child: never returns. */
 __attribute__((noreturn)) static void
-become(char *const argv[], int in, int out, int report, int keep,
-    const char *keep_name)
+become(char *const argv[], pid_t parent, int in, int out, int report,
+    int keep, const char *keep_name)
 {
 	char number[16];
 	int code;
 
+	/*
+	 * The end of its input would end it too, but only after the step it is
+	 * in, which takes seconds with a large model.
+	 */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
+		raise(SIGTERM);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	snprintf(number, sizeof number, "%d", keep);
@@ -78,6 +85,7 @@ child_start(struct child *c, char *const argv[], int keep,
     const char *keep_name, struct err *err)
 {
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, report[2] = { -1, -1 };
+	pid_t parent = getpid();
 	int rc = -1;
 
 	memset(c, 0, sizeof *c);
@@ -89,7 +97,7 @@ child_start(struct child *c, char *const argv[], int keep,
 		goto close_all;
 	}
 	if (c->pid == 0)
-		become(argv, in[0], out[1], report[1], keep, keep_name);
+		become(argv, parent, in[0], out[1], report[1], keep, keep_name);
 	io_close(&report[1]);
 	if (started(c, report[0], err) < 0)
 		goto close_all;

@@ -4,7 +4,7 @@
  *
  * Closing the request pipe is the order to end.  The child inherits no other
  * descriptor than the one asked for, so it always sees that end, however the
- * parent dies.
+ * parent dies; and then it gets SIGTERM, so as not to finish a long step.
  */
 #ifndef CHILD_H
 #define CHILD_H
