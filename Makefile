@@ -64,6 +64,10 @@ $(BINS): $(B)/bin/%: $(B)/tools/%.o $(B)/libdllm.a
 $(B)/tests/%: $(B)/tests/%.o $(B)/libdllm.a
 	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
+# Counts allocations.
+$(B)/tests/forward_alloc: LDLIBS += -Wl,--wrap=malloc,--wrap=calloc \
+    -Wl,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
+
 $(B)/bench/%: $(B)/bench/%.o $(B)/libdllm.a
 	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
