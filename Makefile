@@ -51,7 +51,12 @@ ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
 AVX2 := $(patsubst %_scalar.c,$(B)/%_scalar.avx2.o,$(wildcard kernels/*_scalar.c))
 LIB  += $(AVX2)
 $(AVX2): ISA := -O3 -mavx2 -mfma -DKERN_AVX2
-$(B)/kernels/kern.o: ISA := -O3 -DHAVE_KERN_AVX2
+$(B)/kernels/kern.o: ISA := -O3 -DKERN_X86
+# Kernels written for one group of instructions, by the end of the file's name.
+$(B)/kernels/%_avx512vnni.o: ISA := -O3 -mavx2 -mfma -mf16c -mavx512f -mavx512bw \
+    -mavx512vl -mavx512dq -mavx512vnni
+else
+LIB  := $(filter-out %_avx512vnni.o,$(LIB))
 endif
 BINS  := $(TOOLS:%=$(B)/bin/%)
 

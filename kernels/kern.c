@@ -4,10 +4,11 @@
 
 #include "expand.h"
 #include "scalar.h"
-#ifdef HAVE_KERN_AVX2
+#ifdef KERN_X86
 #define KERN_AVX2
 #include "scalar.h"
 #undef KERN_AVX2
+#include "groups.h"
 #endif
 
 #define SCALAR_TABLE(suffix) \
@@ -25,8 +26,25 @@
 	}
 
 static const struct kern scalar = SCALAR_TABLE(scalar);
-#ifdef HAVE_KERN_AVX2
+#ifdef KERN_X86
 static const struct kern avx2 = SCALAR_TABLE(avx2);
+static const struct kern avx512vnni = {
+	.name = "avx512vnni",
+	.lanes = 16,
+	.pack_quant = pack_quant_avx512vnni,
+	.pack_float = pack_float_avx2,
+	.expand = expand_avx512vnni,
+	.decode = decode_row,
+	.matmul_quant = matmul_quant_avx512vnni,
+	.matmul_float = matmul_float_avx2,
+	.rmsnorm = rmsnorm_avx2,
+	.add = add_avx2,
+	.rope = rope_avx2,
+	.pack_keys = pack_keys_avx2,
+	.attention = attention_avx2,
+	.silu_mul = silu_mul_avx2,
+	.all_finite = all_finite_avx2,
+};
 #endif
 
 /* From the plainest to the one that is best where it runs. */
@@ -35,13 +53,15 @@ static const struct group {
 	const struct kern *kern; /* NULL: not in this build */
 } groups[] = {
 	{ 0, &scalar },
-#ifdef HAVE_KERN_AVX2
+#ifdef KERN_X86
 	{ CPU_AVX2, &avx2 },
+	{ CPU_AVXVNNI, NULL },
+	{ CPU_AVX512VNNI, &avx512vnni },
 #else
 	{ CPU_AVX2, NULL },
-#endif
 	{ CPU_AVXVNNI, NULL },
 	{ CPU_AVX512VNNI, NULL },
+#endif
 	{ CPU_NEON, NULL },
 };
 

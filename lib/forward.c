@@ -10,11 +10,7 @@
 #include "expand.h"
 #include "fmath.h"
 
-enum {
-	MAX_TILE = 32,           /* weight rows in a tile */
-	TILE_BYTES = 32 * 1024,  /* of a tile, where rows are not too long */
-	MIN_PIECE = 4            /* tokens a thread claims at least */
-};
+enum { MIN_PIECE = 4 }; /* tokens a thread claims at least */
 
 /* What grows with the sequence. */
 enum buffer_id {
@@ -40,12 +36,6 @@ struct buffer {
 	size_t size;
 };
 
-/* Of one thread: a tile of expanded or decoded weights. */
-struct scratch {
-	void *tile;
-	float *floats;
-};
-
 struct forward {
 	const struct model *m;
 	const struct kern *k;
@@ -53,8 +43,8 @@ struct forward {
 	struct forward_options o;
 	struct buffer buf[N_BUFFERS];
 	size_t n_reserved; /* tokens that the buffers hold */
-	struct scratch *scratch;
-	void *scratch_memory;
+	void *scratch; /* of each thread, for products */
+	size_t scratch_bytes;
 	float scale; /* of attention scores */
 
 	/* Of the current run. */
@@ -218,15 +208,6 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-/* The number of tiles and rows does not influence results. */
-static size_t
-tile_rows(size_t n_in)
-{
-	size_t rows = TILE_BYTES / n_in / 4 * 4;
-
-	return rows < 4 ? 4 : rows > MAX_TILE ? MAX_TILE : rows;
 }
 
 /*
@@ -451,105 +432,27 @@ attention_job(void *arg, unsigned thread, size_t from, size_t to)
 	}
 }
 
-/* Up to three matrices with the same packed input. */
-struct product {
-	const struct matrix *w;
-	float *y; /* (count, w->n_out) */
-	const float *bias;
-};
-
-struct products {
-	struct forward *f;
-	struct product p[3];
-	int n;
-	size_t first, count; /* tokens */
-};
-
-/* Rows r0 to r0+n-1 of one matrix times all tokens. */
-static void
-multiply(const struct products *job, const struct product *p, size_t r0,
-    size_t n, const struct scratch *s)
+/* Products with the packed input, of tokens first to first+count-1. */
+static struct products
+products(const struct forward *f, size_t first, size_t count)
 {
-	const struct forward *f = job->f;
-	const struct matrix *w = p->w;
-	const uint8_t *src = w->data + r0 * w->row_bytes;
-	struct wtile tile;
-	float *y = p->y + r0;
-
-	if (uses_quant(f, w)) {
-		wtile_place(&tile, s->tile, n, w->n_in);
-		f->k->expand(&tile, w->type, src, w->row_bytes, n, w->n_in);
-		f->k->matmul_quant(
-		    y, w->n_out, &tile, &f->xq, job->first, job->count);
-	} else {
-		for (size_t r = 0; r < n; r++)
-			f->k->decode(w->type, src + r * w->row_bytes, w->n_in,
-			    s->floats + r * w->n_in);
-		f->k->matmul_float(y, w->n_out, s->floats, n, &f->xf,
-		    job->first, job->count);
-	}
-	if (p->bias)
-		for (size_t t = 0; t < job->count; t++)
-			f->k->add(y + t * w->n_out, p->bias + r0, n);
-}
-
-/* Items are tiles, counted through all matrices. */
-static void
-product_job(void *arg, unsigned thread, size_t from, size_t to)
-{
-	const struct products *job = arg;
-	const struct scratch *s = &job->f->scratch[thread];
-
-	for (size_t i = from; i < to; i++) {
-		const struct product *p = job->p;
-		size_t tile = i, rows, tiles;
-
-		for (;; p++) {
-			rows = tile_rows(p->w->n_in);
-			tiles = (p->w->n_out + rows - 1) / rows;
-			if (tile < tiles)
-				break;
-			tile -= tiles;
-		}
-		tile *= rows;
-		if (rows > p->w->n_out - tile)
-			rows = p->w->n_out - tile;
-		multiply(job, p, tile, rows, s);
-	}
-}
-
-static void
-add_product(struct products *job, const struct matrix *w, float *y,
-    const float *bias)
-{
-	struct product *p = &job->p[job->n++];
-
-	p->w = w;
-	p->y = y;
-	p->bias = bias;
-}
-
-static void
-run_products(struct products *job)
-{
-	size_t items = 0;
-
-	for (int i = 0; i < job->n; i++) {
-		size_t rows = tile_rows(job->p[i].w->n_in);
-
-		items += (job->p[i].w->n_out + rows - 1) / rows;
-	}
-	pool_run(job->f->pool, product_job, job, items, 1);
+	return (struct products){ .kern = f->k,
+		.scratch = f->scratch,
+		.scratch_bytes = f->scratch_bytes,
+		.xq = f->o.float_activations ? NULL : &f->xq,
+		.xf = &f->xf,
+		.first = first,
+		.count = count };
 }
 
 /* y = w * the packed input, for all current rows. */
 static void
 product(struct forward *f, const struct matrix *w, float *y)
 {
-	struct products job = { .f = f, .count = f->n_cur };
+	struct products job = products(f, 0, f->n_cur);
 
-	add_product(&job, w, y, NULL);
-	run_products(&job);
+	product_add(&job, w, y, NULL);
+	product_run(&job, f->pool);
 }
 
 /* x += residual, then norm and packing for the matrices a, b, c. */
@@ -586,13 +489,13 @@ run_attention(struct forward *f, int i, struct err *err)
 	static const char *const attn[4] = { "attn" };
 	const struct model *m = f->m;
 	const struct layer *y = &m->layer[i];
-	struct products job = { .f = f, .count = f->n_cur };
+	struct products job = products(f, 0, f->n_cur);
 	size_t q = m->n_heads * m->head_dim, kv = m->n_kv_heads * m->head_dim;
 
-	add_product(&job, &y->q, fbuf(f, Q), y->q_bias);
-	add_product(&job, &y->k, fbuf(f, K), y->k_bias);
-	add_product(&job, &y->v, fbuf(f, V), y->v_bias);
-	run_products(&job);
+	product_add(&job, &y->q, fbuf(f, Q), y->q_bias);
+	product_add(&job, &y->k, fbuf(f, K), y->k_bias);
+	product_add(&job, &y->v, fbuf(f, V), y->v_bias);
+	product_run(&job, f->pool);
 	f->unit = KERN_KEY_LANES;
 	over_rows(f, rope_job);
 	if (check(f, i, qkv, err) < 0 ||
@@ -624,11 +527,11 @@ run_ffn(struct forward *f, int i, struct err *err)
 	static const char *const act[4] = { "ffn_act" };
 	const struct model *m = f->m;
 	const struct layer *y = &m->layer[i];
-	struct products job = { .f = f, .count = f->n_cur };
+	struct products job = products(f, 0, f->n_cur);
 
-	add_product(&job, &y->gate, fbuf(f, GATE), NULL);
-	add_product(&job, &y->up, fbuf(f, UP), NULL);
-	run_products(&job);
+	product_add(&job, &y->gate, fbuf(f, GATE), NULL);
+	product_add(&job, &y->up, fbuf(f, UP), NULL);
+	product_run(&job, f->pool);
 	want_packed(f, &y->down, NULL, NULL);
 	over_rows(f, act_job);
 	if (stage(f, i, "ffn_act", fbuf(f, GATE), m->n_ff, err) < 0 ||
@@ -791,12 +694,12 @@ forward_head(struct forward *f, size_t first, size_t count, float *out,
     struct err *err)
 {
 	static const char *const logits[4] = { "logits" };
-	struct products job = { .f = f, .first = first, .count = count };
+	struct products job = products(f, first, count);
 	struct logits_check c = { f, out, first };
 	double start = now_ms();
 
-	add_product(&job, &f->m->head, out, NULL);
-	run_products(&job);
+	product_add(&job, &f->m->head, out, NULL);
+	product_run(&job, f->pool);
 	pool_run(f->pool, logits_job, &c, count, 1);
 	f->ms_head += now_ms() - start;
 	return check(f, -1, logits, err);
@@ -839,30 +742,16 @@ forward_times(const struct forward *f, struct forward_times *t)
 	t->layer = f->ms_layer;
 }
 
-/* One block of memory, cut into the tiles of all threads. */
 static int
 allocate_scratch(struct forward *f)
 {
 	const struct model *m = f->m;
-	size_t in[] = { m->n_embd, m->n_ff, m->n_heads * m->head_dim };
-	size_t threads = pool_threads(f->pool), tile = 0, floats = 0, each;
-	char *p;
 
-	for (int i = 0; i < 3; i++) {
-		tile = max2(tile, wtile_bytes(tile_rows(in[i]), in[i]));
-		floats = max2(floats, tile_rows(in[i]) * in[i] * sizeof(float));
-	}
-	tile = (tile + 63) / 64 * 64;
-	each = tile + (floats + 63) / 64 * 64;
-	f->scratch_memory = p = allocate(threads * each);
-	f->scratch = calloc(threads, sizeof *f->scratch);
-	if (!p || !f->scratch)
-		return -1;
-	for (size_t i = 0; i < threads; i++, p += each) {
-		f->scratch[i].tile = p;
-		f->scratch[i].floats = (float *)(p + tile);
-	}
-	return 0;
+	f->scratch_bytes = max2(
+	    max2(product_scratch(m->n_embd), product_scratch(m->n_ff)),
+	    product_scratch(m->n_heads * m->head_dim));
+	f->scratch = allocate(pool_threads(f->pool) * f->scratch_bytes);
+	return f->scratch ? 0 : -1;
 }
 
 int
@@ -897,6 +786,5 @@ forward_close(struct forward *f)
 		free(f->buf[i].p);
 	free(f->ms_layer);
 	free(f->scratch);
-	free(f->scratch_memory);
 	free(f);
 }

@@ -13,6 +13,7 @@
 
 #include "err.h"
 #include "gguf.h"
+#include "product.h"
 #include "special.h"
 
 enum { MODEL_MAX_LAYERS = 512, MODEL_MAX_POSITIONS = 1 << 20 };
@@ -23,13 +24,6 @@ struct family {
 	int neox;         /* RoPE pairs i, i + head_dim/2; else 2i, 2i+1 */
 	int qkv_bias;     /* q, k and v have biases */
 	int shift;        /* row p-1 of the head predicts position p */
-};
-
-/* A matrix (n_out, n_in) in the file. */
-struct matrix {
-	const uint8_t *data; /* rows of row_bytes, unaligned */
-	enum ggml_type type;
-	size_t n_in, n_out, row_bytes;
 };
 
 struct layer {

@@ -1,0 +1,104 @@
+#include "product.h"
+
+/*
+ * Bytes of an expanded tile.  A tile stays in the second-level cache while all
+ * tokens pass; the more rows, the less often the tokens' activations come from
+ * beyond it.
+ */
+enum { TILE_BYTES = 192 * 1024, MIN_ROWS = 16, MAX_ROWS = KERN_TILE_ROWS };
+
+/* The number of rows does not influence results. */
+static size_t
+tile_rows(size_t n_in)
+{
+	size_t rows = TILE_BYTES / n_in / 16 * 16;
+
+	return rows < MIN_ROWS ? MIN_ROWS : rows > MAX_ROWS ? MAX_ROWS : rows;
+}
+
+static size_t
+n_tiles(const struct matrix *w)
+{
+	size_t rows = tile_rows(w->n_in);
+
+	return (w->n_out + rows - 1) / rows;
+}
+
+size_t
+product_scratch(size_t n_in)
+{
+	size_t quant = wtile_bytes(tile_rows(n_in), n_in);
+	size_t floats = tile_rows(n_in) * n_in * sizeof(float);
+
+	return ((quant > floats ? quant : floats) + 63) / 64 * 64;
+}
+
+/* Rows r0 to r0+n-1 of one matrix times all tokens. */
+static void
+multiply(const struct products *job, const struct product *p, size_t r0,
+    size_t n, void *scratch)
+{
+	const struct kern *k = job->kern;
+	const struct matrix *w = p->w;
+	const uint8_t *src = w->data + r0 * w->row_bytes;
+	float *y = p->y + r0, *rows = scratch;
+	struct wtile tile;
+
+	if (job->xq && ggml_type_info(w->type)->use == GGML_QUANT) {
+		wtile_place(&tile, scratch, n, w->n_in);
+		k->expand(&tile, w->type, src, w->row_bytes, n, w->n_in);
+		k->matmul_quant(
+		    y, w->n_out, &tile, job->xq, job->first, job->count);
+	} else {
+		for (size_t r = 0; r < n; r++)
+			k->decode(w->type, src + r * w->row_bytes, w->n_in,
+			    rows + r * w->n_in);
+		k->matmul_float(y, w->n_out, rows, n, job->xf, job->first,
+		    job->count);
+	}
+	if (p->bias)
+		for (size_t t = 0; t < job->count; t++)
+			k->add(y + t * w->n_out, p->bias + r0, n);
+}
+
+/* Items are tiles, counted through all matrices. */
+static void
+product_job(void *arg, unsigned thread, size_t from, size_t to)
+{
+	const struct products *job = arg;
+	char *scratch = (char *)job->scratch + thread * job->scratch_bytes;
+
+	for (size_t i = from; i < to; i++) {
+		const struct product *p = job->p;
+		size_t tile = i, rows;
+
+		for (; tile >= n_tiles(p->w); p++)
+			tile -= n_tiles(p->w);
+		rows = tile_rows(p->w->n_in);
+		tile *= rows;
+		if (rows > p->w->n_out - tile)
+			rows = p->w->n_out - tile;
+		multiply(job, p, tile, rows, scratch);
+	}
+}
+
+void
+product_add(struct products *job, const struct matrix *w, float *y,
+    const float *bias)
+{
+	struct product *p = &job->p[job->n++];
+
+	p->w = w;
+	p->y = y;
+	p->bias = bias;
+}
+
+void
+product_run(struct products *job, struct pool *pool)
+{
+	size_t items = 0;
+
+	for (int i = 0; i < job->n; i++)
+		items += n_tiles(job->p[i].w);
+	pool_run(pool, product_job, job, items, 1);
+}
