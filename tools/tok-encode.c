@@ -176,9 +176,6 @@ encode_messages(struct tokenizer *t, const struct chat_message *m, size_t n,
 
 	if (!system_text)
 		return chat_encode(t, template, m, n, special, out, err);
-	if (n > 0 && !strcmp(m[0].role, "system"))
-		return err_set(err, "--system, and the first message is a "
-		    "system message");
 	all = malloc((n + 1) * sizeof *all);
 	if (!all)
 		return err_set(err, "out of memory");
@@ -233,6 +230,9 @@ encode_conversation(struct output *o, struct tokenizer *t, struct err *err)
 	rc = chat_messages_parse(&c, text, n, err);
 	if (rc == 0 && c.n == 0)
 		rc = err_set(err, "no messages");
+	else if (rc == 0 && system_text && !strcmp(c.m[0].role, "system"))
+		rc = err_set(err, "line 1: a system message, and --system is "
+		    "given too");
 	if (rc < 0)
 		err_prefix(err, "%s", strcmp(messages, "-") ? messages :
 			"standard input");
