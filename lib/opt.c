@@ -213,25 +213,47 @@ parse_one(const struct opt *table, int argc, char **argv, int i,
 	return set_value(o, argv[i + 1], err) < 0 ? -1 : i + 2;
 }
 
-enum opt_result
-opt_parse(const struct opt *table, int argc, char **argv, int *rest,
-    struct err *err)
+/* Move argv[from] before argv[to], to <= from; the others keep their order. */
+static void
+move_word(char **argv, int from, int to)
 {
-	int i = 1;
+	char *word = argv[from];
+
+	memmove(argv + to + 1, argv + to, (size_t)(from - to) * sizeof *argv);
+	argv[to] = word;
+}
+
+/*
+ * Each option found is moved before the operands seen so far, argv[i] to
+ * argv[k-1].
+ */
+enum opt_result
+opt_parse(const struct opt *table, int mixed, int argc, char **argv,
+    int *rest, struct err *err)
+{
+	int i = 1, end;
 
 	for (int k = 1; k < argc && strcmp(argv[k], "--"); k++)
 		if (!strcmp(argv[k], "--help") || !strcmp(argv[k], "-h"))
 			return OPT_HELP;
-	while (i < argc && argv[i][0] == '-' && argv[i][1]) {
-		if (!strcmp(argv[i], "--")) {
-			i++;
+	for (int k = 1; k < argc; k++) {
+		if (argv[k][0] != '-' || !argv[k][1]) {
+			if (mixed)
+				continue;
 			break;
 		}
-		if (!strcmp(argv[i], "--version"))
+		if (!strcmp(argv[k], "--version"))
 			return OPT_VERSION;
-		i = parse_one(table, argc, argv, i, err);
-		if (i < 0)
+		if (!strcmp(argv[k], "--")) {
+			move_word(argv, k, i++);
+			break;
+		}
+		end = parse_one(table, argc, argv, k, err);
+		if (end < 0)
 			return OPT_ERROR;
+		for (; k < end; k++)
+			move_word(argv, k, i++);
+		k--;
 	}
 	*rest = i;
 	for (const struct opt *o = table; o->name; o++)

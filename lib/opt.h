@@ -1,9 +1,8 @@
 /*
  * Command lines: long options from one table that also prints --help.
  *
- * --name VALUE and --name=VALUE, exact names only.  Parsing stops at "--"
- * (which is skipped) or at the first operand.  Of a repeated option the last
- * wins.  --help, -h and --version are known to every table; help anywhere
+ * --name VALUE and --name=VALUE, exact names only, up to "--".  Of a repeated
+ * option the last wins.  --help, -h and --version are known to every table; help anywhere
  * before "--" wins over everything else on the line.
  */
 #ifndef OPT_H
@@ -40,12 +39,15 @@ struct opt {
 enum opt_result { OPT_OK = 0, OPT_ERROR = -1, OPT_HELP = 1, OPT_VERSION = 2 };
 
 /*
- * Parse argv[1..argc-1] into the variables of the table.  On OPT_OK *rest is
- * the index of the first operand (argc if there is none).  OPT_ERROR is a
+ * Parse argv[1..argc-1] into the variables of the table.  Where `mixed`, options
+ * may stand behind operands, else the first operand ends them (a command to
+ * run has options of its own).  On OPT_OK the operands have been moved to the
+ * end, *rest being the index of the first (argc if there is none); what follows
+ * "--" is among them.  OPT_ERROR is a
  * usage error: err names the option and the value.
  */
-enum opt_result opt_parse(const struct opt *table, int argc, char **argv,
-    int *rest, struct err *err);
+enum opt_result opt_parse(const struct opt *table, int mixed, int argc,
+    char **argv, int *rest, struct err *err);
 
 /* Print the option part of --help: two columns, in table order. */
 void opt_help(FILE *out, const struct opt *table);

@@ -70,6 +70,7 @@ static struct {
 	int flag, word, n_given;
 } v;
 
+static int mixed = 1;
 static const char *const colours[] = { "red", "green", NULL };
 static const struct opt table[] = {
 	{ "count", OPT_UINT, &v.n, "N", "a count", .min = 1, .max = 9,
@@ -97,7 +98,7 @@ parse(const char *a, const char *b, const char *c, const char *d,
 		argc++;
 	memset(&v, 0, sizeof v);
 	memset(&e, 0, sizeof e);
-	got = opt_parse(table, argc, argv, &rest, &e);
+	got = opt_parse(table, mixed, argc, argv, &rest, &e);
 	ok(got == want && (want != OPT_OK || rest == want_rest),
 	    "parse %s %s: result %d, rest %d", a ? a : "nothing", b ? b : "",
 	    got, rest);
@@ -115,8 +116,17 @@ test_opt(void)
 	parse("--count", "3", "--text=a=b", "--flag", OPT_OK, 5);
 	ok(v.n == 3 && v.n_given && v.flag == 1, "values are stored");
 	is(v.s, "a=b", "only the first '=' splits");
-	parse("--flag", "--no-flag", "x", "--count", OPT_OK, 3);
-	ok(v.flag == 0, "the last of a pair wins");
+	parse("--flag", "--no-flag", "x", "--count=2", OPT_OK, 4);
+	ok(v.flag == 0 && v.n == 2, "the last of a pair wins, behind a word");
+	parse("x", "--count", "4", "--", OPT_OK, 4);
+	ok(v.n == 4, "an option behind a word takes its value");
+	parse("x", "--", "--count", "4", OPT_OK, 2);
+	ok(v.n == 0, "nothing behind -- is an option");
+	mixed = 0;
+	parse("--flag", "cmd", "--count", "4", OPT_OK, 2);
+	ok(v.flag == 1 && v.n == 0, "a command ends the options");
+	parse("--", "cmd", "--count", "4", OPT_OK, 2);
+	mixed = 1;
 	parse("--count=3", "--", "--count", "4", OPT_OK, 3);
 	ok(v.n == 3, "parsing stops at --");
 	parse("-", NULL, NULL, NULL, OPT_OK, 1);

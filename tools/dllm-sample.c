@@ -11,6 +11,7 @@
 #include "trace.h"
 
 #define PROG "dllm-sample"
+#define TOOL_MIXED 0
 #define USAGE "dllm-sample [options] -- COMMAND [ARG...]"
 #include "tool.h"
 

@@ -26,6 +26,11 @@
 #define TOOL_FAILED 1
 #endif
 
+/* Tools that run a command: the first operand ends their own options. */
+#ifndef TOOL_MIXED
+#define TOOL_MIXED 1
+#endif
+
 /* One write(2), so that messages of several processes never interleave. */
 static inline void
 tool_say(const char *kind, const char *msg)
@@ -93,7 +98,7 @@ tool_start(const struct opt *table, int argc, char **argv, const char *about)
 
 	signal(SIGPIPE, SIG_DFL);
 	io_clean_on_signals();
-	switch (opt_parse(table, argc, argv, &rest, &err)) {
+	switch (opt_parse(table, TOOL_MIXED, argc, argv, &rest, &err)) {
 	case OPT_HELP:
 		printf("usage: %s\n%s\n\n", USAGE, about);
 		opt_help(stdout, table);
