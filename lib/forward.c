@@ -229,20 +229,25 @@ raw_row(const struct forward *f, size_t i)
 	return f->gathered ? ((size_t *)f->buf[ROWS].p)[i] : i;
 }
 
-/* After a piece of work whose stages have these names. */
+struct stage_name {
+	int layer; /* or -1 */
+	const char *name;
+};
+
+/* After a piece of work that can report these stages. */
 static int
-check(struct forward *f, int layer, const char *const stage[4],
-    struct err *err)
+check(struct forward *f, const struct stage_name names[3], struct err *err)
 {
 	size_t bad = atomic_load(&f->bad);
+	const struct stage_name *n = &names[bad % 4];
 	char where[16] = "";
 
 	if (bad == SIZE_MAX)
 		return 0;
-	if (layer >= 0)
-		snprintf(where, sizeof where, "%02d.", layer);
+	if (n->layer >= 0)
+		snprintf(where, sizeof where, "%02d.", n->layer);
 	return err_set(err, "stage %s%s, position %zu: a number is not finite "
-	    "or above 2^100", where, stage[bad % 4], raw_row(f, bad / 4));
+	    "or above 2^100", where, n->name, raw_row(f, bad / 4));
 }
 
 static int
@@ -343,8 +348,10 @@ norm_job(void *arg, unsigned thread, size_t from, size_t to)
 		if (f->residual)
 			f->k->add(x, f->residual + t * d, d);
 		if (f->k->rmsnorm(fbuf(f, H) + t * d, x, f->norm, d,
-		        f->m->eps) < 0)
-			note_bad(f, t, 0);
+		        f->m->eps) < 0) {
+			note_bad(f, t, 1);
+			return;
+		}
 	}
 	pack(f, from, to, fbuf(f, H), d);
 }
@@ -455,19 +462,20 @@ product(struct forward *f, const struct matrix *w, float *y)
 	product_run(&job, f->pool);
 }
 
-/* x += residual, then norm and packing for the matrices a, b, c. */
+/*
+ * x += residual, then norm and packing for the matrices a, b, c.  names: the
+ * stages of the norm and of x.
+ */
 static int
-run_norm(struct forward *f, int layer, const char *name, const float *norm,
-    const float *residual, const struct matrix *a, const struct matrix *b,
-    const struct matrix *c, struct err *err)
+run_norm(struct forward *f, const struct stage_name names[3],
+    const float *norm, const float *residual, const struct matrix *a,
+    const struct matrix *b, const struct matrix *c, struct err *err)
 {
-	const char *const names[4] = { name };
-
 	f->norm = norm;
 	f->residual = residual;
 	want_packed(f, a, b, c);
 	over_rows(f, norm_job);
-	return check(f, layer, names, err);
+	return check(f, names, err);
 }
 
 /* From here on x holds only the rows that are wanted. */
@@ -485,8 +493,8 @@ gather(struct forward *f)
 static int
 run_attention(struct forward *f, int i, struct err *err)
 {
-	static const char *const qkv[4] = { "q", "k", "v" };
-	static const char *const attn[4] = { "attn" };
+	const struct stage_name qkv[] = { { i, "q" }, { i, "k" }, { i, "v" } };
+	const struct stage_name attn[3] = { { i, "attn" } };
 	const struct model *m = f->m;
 	const struct layer *y = &m->layer[i];
 	struct products job = products(f, 0, f->n_cur);
@@ -498,7 +506,7 @@ run_attention(struct forward *f, int i, struct err *err)
 	product_run(&job, f->pool);
 	f->unit = KERN_KEY_LANES;
 	over_rows(f, rope_job);
-	if (check(f, i, qkv, err) < 0 ||
+	if (check(f, qkv, err) < 0 ||
 	    stage(f, i, "q", fbuf(f, Q), q, err) < 0 ||
 	    stage(f, i, "k", fbuf(f, K), kv, err) < 0 ||
 	    stage(f, i, "v", fbuf(f, V), kv, err) < 0)
@@ -513,7 +521,7 @@ run_attention(struct forward *f, int i, struct err *err)
 		return -1;
 	want_packed(f, &y->attn_out, NULL, NULL);
 	over_rows(f, attn_pack_job);
-	if (check(f, i, attn, err) < 0)
+	if (check(f, attn, err) < 0)
 		return -1;
 	product(f, &y->attn_out, fbuf(f, T));
 	if (f->gathered)
@@ -524,7 +532,7 @@ run_attention(struct forward *f, int i, struct err *err)
 static int
 run_ffn(struct forward *f, int i, struct err *err)
 {
-	static const char *const act[4] = { "ffn_act" };
+	const struct stage_name act[3] = { { i, "ffn_act" } };
 	const struct model *m = f->m;
 	const struct layer *y = &m->layer[i];
 	struct products job = products(f, 0, f->n_cur);
@@ -535,7 +543,7 @@ run_ffn(struct forward *f, int i, struct err *err)
 	want_packed(f, &y->down, NULL, NULL);
 	over_rows(f, act_job);
 	if (stage(f, i, "ffn_act", fbuf(f, GATE), m->n_ff, err) < 0 ||
-	    check(f, i, act, err) < 0)
+	    check(f, act, err) < 0)
 		return -1;
 	product(f, &y->down, fbuf(f, T));
 	return stage(f, i, "ffn_out", fbuf(f, T), m->n_embd, err);
@@ -546,16 +554,20 @@ static int
 run_layer(struct forward *f, int i, struct err *err)
 {
 	const struct layer *y = &f->m->layer[i];
+	const struct stage_name first[3] = { { i, "attn_norm" },
+		{ i - 1, i ? "out" : "embd" } };
+	const struct stage_name second[3] = { { i, "ffn_norm" },
+		{ i, "attn_res" } };
 	size_t d = f->m->n_embd;
 
-	if (run_norm(f, i, "attn_norm", y->attn_norm,
-	        i ? fbuf(f, T) : NULL, &y->q, &y->k, &y->v, err) < 0 ||
+	if (run_norm(f, first, y->attn_norm, i ? fbuf(f, T) : NULL, &y->q,
+	        &y->k, &y->v, err) < 0 ||
 	    (i && stage(f, i - 1, "out", fbuf(f, X), d, err) < 0) ||
 	    stage(f, i, "attn_norm", fbuf(f, H), d, err) < 0 ||
 	    run_attention(f, i, err) < 0)
 		return -1;
-	if (run_norm(f, i, "ffn_norm", y->ffn_norm, fbuf(f, T), &y->gate,
-	        &y->up, NULL, err) < 0 ||
+	if (run_norm(f, second, y->ffn_norm, fbuf(f, T), &y->gate, &y->up,
+	        NULL, err) < 0 ||
 	    stage(f, i, "attn_res", fbuf(f, X), d, err) < 0 ||
 	    stage(f, i, "ffn_norm", fbuf(f, H), d, err) < 0)
 		return -1;
@@ -568,6 +580,7 @@ run(struct forward *f, struct err *err)
 {
 	const struct model *m = f->m;
 	int last = (int)m->n_layers - 1;
+	const struct stage_name names[3] = { { -1, "norm" }, { last, "out" } };
 	double start = now_ms(), t;
 
 	atomic_store(&f->bad, SIZE_MAX);
@@ -586,7 +599,7 @@ run(struct forward *f, struct err *err)
 		t = now_ms();
 		f->ms_layer[i] = t - start;
 	}
-	if (run_norm(f, -1, "norm", m->norm, fbuf(f, T), &m->head, NULL, NULL,
+	if (run_norm(f, names, m->norm, fbuf(f, T), &m->head, NULL, NULL,
 	        err) < 0 ||
 	    stage(f, last, "out", fbuf(f, X), m->n_embd, err) < 0)
 		return -1;
@@ -693,7 +706,7 @@ int
 forward_head(struct forward *f, size_t first, size_t count, float *out,
     struct err *err)
 {
-	static const char *const logits[4] = { "logits" };
+	static const struct stage_name logits[3] = { { -1, "logits" } };
 	struct products job = products(f, first, count);
 	struct logits_check c = { f, out, first };
 	double start = now_ms();
@@ -702,7 +715,7 @@ forward_head(struct forward *f, size_t first, size_t count, float *out,
 	product_run(&job, f->pool);
 	pool_run(f->pool, logits_job, &c, count, 1);
 	f->ms_head += now_ms() - start;
-	return check(f, -1, logits, err);
+	return check(f, logits, err);
 }
 
 int

@@ -19,14 +19,20 @@ enum { N_FAMILIES = sizeof families / sizeof *families };
 /* Largest sizes that are believed; products of two fit into 64 bits easily. */
 enum { MAX_WIDTH = 1 << 24, MAX_HEADS = 1 << 16 };
 
-/* State while a file is looked through. */
+/*
+ * Passes over the tensors of the graph: types first, since what cannot be run
+ * at all should not be blamed for its shape; then names and shapes; then, when
+ * the data is known to be there, the vectors are copied.
+ */
+enum pass { TYPES, SHAPES, COPY };
+
 struct loader {
 	struct model *m;
 	struct err *err;
-	uint8_t *used;     /* (n_tensors): some part of the graph reads it */
-	float *next;       /* free part of m->vectors */
-	int measure;       /* first pass: only check and count */
-	size_t n_floats;   /* of all vectors */
+	enum pass pass;
+	uint8_t *used;   /* (n_tensors): some part of the graph reads it */
+	float *next;     /* free part of m->vectors */
+	size_t n_floats; /* of all vectors */
 };
 
 static int
@@ -270,32 +276,36 @@ shape_error(struct loader *l, const struct gguf_tensor *t, int n_dims,
 	    "expected [%s]", t->name, got, expected);
 }
 
-/* Find a tensor of exactly this shape whose type can be worked with. */
-static const struct gguf_tensor *
-find(struct loader *l, const char *name, int n_dims, const uint64_t *want)
+static int
+check_type(struct loader *l, const struct gguf_tensor *t, int n_dims)
+{
+	const struct ggml_type_info *type = ggml_type_info(t->type);
+
+	if (type && (type->use == GGML_FLOAT ||
+	    (type->use == GGML_QUANT && n_dims == 2)))
+		return 0;
+	return err_set(l->err, "unsupported GGUF tensor type: %s (tensor %s)",
+	    ggml_type_name(t->type), t->name);
+}
+
+/* What this pass has to say about a tensor of this name and shape. */
+static int
+check(struct loader *l, const char *name, int n_dims, const uint64_t *want,
+    const struct gguf_tensor **to)
 {
 	const struct gguf *g = &l->m->gguf;
 	const struct gguf_tensor *t = gguf_find_tensor(g, name);
-	const struct ggml_type_info *type;
 
-	if (!t) {
-		err_set(l->err, "required tensor missing: %s", name);
-		return NULL;
-	}
+	*to = t;
+	if (l->pass == TYPES)
+		return t ? check_type(l, t, n_dims) : 0;
+	if (!t)
+		return err_set(l->err, "required tensor missing: %s", name);
 	for (int i = 0; i < GGUF_MAX_DIMS; i++)
-		if (t->ne[i] != (i < n_dims ? want[i] : 1)) {
-			shape_error(l, t, n_dims, want);
-			return NULL;
-		}
-	type = ggml_type_info(t->type);
-	if (!type || (type->use != GGML_FLOAT &&
-	    !(type->use == GGML_QUANT && n_dims == 2))) {
-		err_set(l->err, "unsupported GGUF tensor type: %s (tensor %s)",
-		    ggml_type_name(t->type), name);
-		return NULL;
-	}
+		if (t->ne[i] != (i < n_dims ? want[i] : 1))
+			return shape_error(l, t, n_dims, want);
 	l->used[t - g->tensor] = 1;
-	return t;
+	return 0;
 }
 
 static int
@@ -303,10 +313,12 @@ get_matrix(struct loader *l, struct matrix *to, size_t n_in, size_t n_out,
     const char *name)
 {
 	uint64_t want[2] = { n_in, n_out };
-	const struct gguf_tensor *t = find(l, name, 2, want);
+	const struct gguf_tensor *t;
 
-	if (!t)
+	if (check(l, name, 2, want, &t) < 0)
 		return -1;
+	if (l->pass != COPY)
+		return 0;
 	to->data = t->data;
 	to->type = t->type;
 	to->n_in = n_in;
@@ -315,19 +327,18 @@ get_matrix(struct loader *l, struct matrix *to, size_t n_in, size_t n_out,
 	return 0;
 }
 
-/* In the first pass only checked and counted: its data may not be there. */
 static int
 get_vector(struct loader *l, const float **to, size_t n, const char *name)
 {
 	uint64_t want[1] = { n };
-	const struct gguf_tensor *t = find(l, name, 1, want);
+	const struct gguf_tensor *t;
 
-	if (!t)
+	if (check(l, name, 1, want, &t) < 0)
 		return -1;
-	if (l->measure) {
+	if (l->pass == SHAPES)
 		l->n_floats += n;
+	if (l->pass != COPY)
 		return 0;
-	}
 	decode_row(t->type, t->data, n, l->next);
 	*to = l->next;
 	l->next += n;
@@ -390,7 +401,6 @@ get_tensors(struct loader *l)
 	return get_matrix(l, &m->head, m->n_embd, m->n_vocab, "output.weight");
 }
 
-/* Two passes over the tensors: check all, then copy the vectors. */
 static int
 load(struct loader *l)
 {
@@ -403,14 +413,15 @@ load(struct loader *l)
 	l->used = calloc(g->n_tensors + 1, 1);
 	if (!m->layer || !l->used)
 		return err_set(l->err, "out of memory");
-	l->measure = 1;
-	if (get_tensors(l) < 0 || gguf_check_data(g, l->err) < 0)
+	for (l->pass = TYPES; l->pass < COPY; l->pass++)
+		if (get_tensors(l) < 0)
+			return -1;
+	if (gguf_check_data(g, l->err) < 0)
 		return -1;
 	m->vectors = malloc(l->n_floats * sizeof *m->vectors);
 	if (!m->vectors)
 		return err_set(l->err, "out of memory");
 	l->next = m->vectors;
-	l->measure = 0;
 	if (get_tensors(l) < 0)
 		return -1;
 	for (uint64_t i = 0; i < g->n_tensors; i++)

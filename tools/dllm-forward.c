@@ -96,7 +96,7 @@ check_options(struct run *r)
 		err_set(&err, "--logits: DLLM_LOGITS_FD names a file already");
 	else if (rows_text && ranges_parse(&r->rows, rows_text,
 	        strlen(rows_text), 1, &err) < 0)
-		err_prefix(&err, "--rows '%s'", rows_text);
+		err_prefix(&err, "--rows");
 	if (err.set)
 		tool_usage(&err);
 	switch (kern_select(&r->kern, group, cpu_flags(), &err)) {
@@ -279,7 +279,8 @@ run_server(struct run *r)
 
 /* One array: the wanted rows of one token line. */
 static int
-write_array(struct run *r, FILE *to, const struct tokens *t, struct err *err)
+write_array(struct run *r, FILE *to, const struct tokens *t,
+    unsigned long line, struct err *err)
 {
 	struct serve_note note = { .tokens = t->n };
 	double start = now_ms();
@@ -292,7 +293,8 @@ write_array(struct run *r, FILE *to, const struct tokens *t, struct err *err)
 	if (t->n || rows_text) {
 		if (forward_hidden(r->f, t->id, t->n,
 		        rows_text ? &r->rows : NULL, err) < 0)
-			return -1;
+			return err_prefix(
+			    err, "standard input: line %lu", line);
 		shape[0] = forward_rows(r->f);
 	}
 	out = malloc((size_t)shape[0] * v * sizeof *out + 1);
@@ -308,10 +310,12 @@ write_array(struct run *r, FILE *to, const struct tokens *t, struct err *err)
 	note.ms = now_ms() - start;
 	if (rc == 0 && verbose)
 		report_run(r, &note);
-	if (rc == 0 && (npy_write(to, NPY_F4, 2, shape, out) < 0 ||
-	        fflush(to) != 0))
-		rc = err_sys(err, "cannot write '%s'",
-		    logits_path ? logits_path : "standard output");
+	if (rc < 0)
+		err_prefix(err, "standard input: line %lu", line);
+	else if (npy_write(to, NPY_F4, 2, shape, out) < 0 || fflush(to) != 0)
+		rc = logits_path ?
+		    err_sys(err, "cannot write '%s'", logits_path) :
+		    err_sys(err, "cannot write standard output");
 	free(out);
 	return rc;
 }
@@ -328,10 +332,8 @@ run_filter(struct run *r)
 	if (logits_path && io_create(&o, logits_path, &err) < 0)
 		tool_fail(&err);
 	while ((rc = tokline_read(&in, &t, &err)) > 0)
-		if (write_array(r, o.f ? o.f : stdout, &t, &err) < 0) {
-			err_prefix(&err, "standard input: line %lu", in.line);
+		if (write_array(r, o.f ? o.f : stdout, &t, in.line, &err) < 0)
 			tool_fail(&err);
-		}
 	if (rc < 0 || (o.f && io_commit(&o, &err) < 0))
 		tool_fail(&err);
 	tokline_free(&in);
