@@ -46,7 +46,7 @@ static const char *const how_words[] = { "well", "die-loading", "silent",
 	"few-rows", "late", "more", "hang", NULL };
 
 static struct {
-	const char *replay, *log, *arch;
+	const char *replay, *log, *arch, *rows, *logits;
 	uint64_t seed, vocab, mask, at, ctx, first, eos;
 	int how, stats;
 	double scale;
@@ -74,6 +74,10 @@ static const struct opt options[] = {
 	    .help = "standard deviation of the logits" },
 	{ .name = "no-stats", .type = OPT_CLEAR, .to = &opt.stats,
 	    .help = "offer only logits" },
+	{ .name = "rows", .type = OPT_STR, .to = &opt.rows, .arg = "RANGES",
+	    .help = "answer one token line with these rows" },
+	{ .name = "logits", .type = OPT_STR, .to = &opt.logits,
+	    .arg = "PATH", .help = "in this file" },
 	{ .name = "log", .type = OPT_STR, .to = &opt.log, .arg = "PATH",
 	    .help = "append the requests to this file" },
 	{ .name = "how", .type = OPT_WORD, .to = &opt.how, .arg = "WORD",
@@ -354,6 +358,28 @@ serve(void)
 	request_free(&q);
 }
 
+/* The filter: a token line in, an array out. */
+static void
+filter(void)
+{
+	struct request q = { 0 };
+	struct tokline in = { .f = stdin };
+	float *rows;
+
+	if (ranges_parse(&q.rows, opt.rows, strlen(opt.rows), 1, &err) < 0 ||
+	    tokline_read(&in, &q.ids, &err) < 0)
+		tool_fail(&err);
+	rows = malloc((size_t)(q.rows.total * opt.vocab) * sizeof *rows);
+	if (!rows)
+		abort();
+	predict(rows, &q);
+	if (npy_save_f32(opt.logits, q.rows.total, opt.vocab, rows, &err) < 0)
+		tool_fail(&err);
+	free(rows);
+	tokline_free(&in);
+	request_free(&q);
+}
+
 static void
 greet(void)
 {
@@ -385,6 +411,10 @@ main(int argc, char **argv)
 	tool_no_operands(rest, argc, argv);
 	if (opt.replay)
 		load_record();
+	if (opt.rows) {
+		filter();
+		return tool_finish();
+	}
 	greet();
 	fflush(stdout);
 	serve();
