@@ -320,70 +320,93 @@ expand_iq4_xs(const struct block_iq4_xs *b, int8_t *q, float *w, float *m)
 }
 
 
-#define EXPAND_ROW(name, block) \
-	static void row_##name(const uint8_t *src, size_t n, int8_t *q, \
-	    float *w, float *m, size_t per_block) \
+/* Where a row's parts go: see CHUNK in x86.h. */
+struct row {
+	int8_t *q;
+	float *w, *m;
+	size_t rows; /* of the tile, up to a multiple of 8 */
+};
+
+#define EXPAND_ROW(name, block, groups) \
+	static void row_##name(const struct row *to, const uint8_t *src, \
+	    size_t n) \
 	{ \
-		for (size_t i = 0; i < n; i += block) { \
-			expand_##name((const void *)src, q + i, w, m); \
-			src += sizeof(struct block_##name); \
-			w += per_block; \
-			m += per_block; \
-		} \
+		size_t c = 0; \
+		for (size_t i = 0; i < n; c += to->rows) \
+			for (size_t j = 0; j < CHUNK && i < n; \
+			    j += block, i += block) { \
+				size_t g = c * (CHUNK / block * groups) + \
+				    j / block * groups; \
+				expand_##name((const void *)src, \
+				    to->q + c * CHUNK + j, to->w + g, \
+				    to->m + g); \
+				src += sizeof(struct block_##name); \
+			} \
 	}
 
-EXPAND_ROW(q4_0, 32)
-EXPAND_ROW(q4_1, 32)
-EXPAND_ROW(q5_0, 32)
-EXPAND_ROW(q5_1, 32)
-EXPAND_ROW(q8_0, 32)
-EXPAND_ROW(iq4_nl, 32)
-EXPAND_ROW(mxfp4, 32)
-EXPAND_ROW(q2_k, 256)
-EXPAND_ROW(q3_k, 256)
-EXPAND_ROW(q4_k, 256)
-EXPAND_ROW(q5_k, 256)
-EXPAND_ROW(q6_k, 256)
-EXPAND_ROW(iq4_xs, 256)
+EXPAND_ROW(q4_0, 32, 1)
+EXPAND_ROW(q4_1, 32, 1)
+EXPAND_ROW(q5_0, 32, 1)
+EXPAND_ROW(q5_1, 32, 1)
+EXPAND_ROW(q8_0, 32, 1)
+EXPAND_ROW(iq4_nl, 32, 1)
+EXPAND_ROW(mxfp4, 32, 1)
+EXPAND_ROW(q2_k, 256, 16)
+EXPAND_ROW(q3_k, 256, 16)
+EXPAND_ROW(q4_k, 256, 8)
+EXPAND_ROW(q5_k, 256, 8)
+EXPAND_ROW(q6_k, 256, 16)
+EXPAND_ROW(iq4_xs, 256, 8)
 
-static const struct {
-	void (*row)(const uint8_t *, size_t, int8_t *, float *, float *,
-	    size_t);
-	size_t groups; /* in a block */
-} rows[] = {
-	[GGML_Q4_0] = { row_q4_0, 1 },
-	[GGML_Q4_1] = { row_q4_1, 1 },
-	[GGML_Q5_0] = { row_q5_0, 1 },
-	[GGML_Q5_1] = { row_q5_1, 1 },
-	[GGML_Q8_0] = { row_q8_0, 1 },
-	[GGML_IQ4_NL] = { row_iq4_nl, 1 },
-	[GGML_MXFP4] = { row_mxfp4, 1 },
-	[GGML_Q2_K] = { row_q2_k, 16 },
-	[GGML_Q3_K] = { row_q3_k, 16 },
-	[GGML_Q4_K] = { row_q4_k, 8 },
-	[GGML_Q5_K] = { row_q5_k, 8 },
-	[GGML_Q6_K] = { row_q6_k, 16 },
-	[GGML_IQ4_XS] = { row_iq4_xs, 8 },
+static void (*const row_fns[])(
+    const struct row *to, const uint8_t *src, size_t n) = {
+	[GGML_Q4_0] = row_q4_0,
+	[GGML_Q4_1] = row_q4_1,
+	[GGML_Q5_0] = row_q5_0,
+	[GGML_Q5_1] = row_q5_1,
+	[GGML_Q8_0] = row_q8_0,
+	[GGML_IQ4_NL] = row_iq4_nl,
+	[GGML_MXFP4] = row_mxfp4,
+	[GGML_Q2_K] = row_q2_k,
+	[GGML_Q3_K] = row_q3_k,
+	[GGML_Q4_K] = row_q4_k,
+	[GGML_Q5_K] = row_q5_k,
+	[GGML_Q6_K] = row_q6_k,
+	[GGML_IQ4_XS] = row_iq4_xs,
 };
+
+/* Rows that fill up to a multiple of 8: results that nobody reads. */
+static void
+clear_row(const struct row *to, size_t n, size_t groups)
+{
+	size_t c = 0;
+
+	for (size_t i = 0; i < n; i += CHUNK, c += to->rows) {
+		memset(to->q + c * CHUNK, 0, CHUNK);
+		memset(to->w + c * groups, 0, groups * sizeof(float));
+		memset(to->m + c * groups, 0, groups * sizeof(float));
+	}
+}
 
 void
 EXPAND(struct wtile *to, enum ggml_type type, const uint8_t *src,
     size_t row_bytes, size_t n_rows, size_t n_in)
 {
-	size_t groups, r;
+	size_t groups, rows = kern_panels(n_rows, 8);
 
 	to->n_rows = n_rows;
 	to->n_in = n_in;
 	to->group = expand_group(type);
 	to->mins = expand_has_mins(type);
 	to->type = type;
-	groups = n_in / to->group;
-	for (r = 0; r < n_rows; r++)
-		rows[type].row(src + r * row_bytes, n_in, to->q + r * n_in,
-		    to->w + r * groups, to->m + r * groups, rows[type].groups);
-	for (; r % 4; r++) { /* results that nobody reads */
-		memset(to->q + r * n_in, 0, n_in);
-		memset(to->w + r * groups, 0, groups * sizeof(float));
-		memset(to->m + r * groups, 0, groups * sizeof(float));
+	groups = CHUNK / to->group;
+	for (size_t r = 0; r < rows; r++) {
+		struct row row = { to->q + r * CHUNK, to->w + r * groups,
+			to->m + r * groups, rows };
+
+		if (r < n_rows)
+			row_fns[type](&row, src + r * row_bytes, n_in);
+		else
+			clear_row(&row, n_in, groups);
 	}
 }

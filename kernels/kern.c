@@ -121,17 +121,20 @@ take(char **p, size_t n)
 	return at;
 }
 
-/* Of 2 n_in bytes per token half are quants, half scales and sums. */
+/*
+ * Of 2 n_in bytes per token half are quants, half scales and sums; one panel
+ * more for groups that spread a last panel's scales.
+ */
 size_t
 xquant_bytes(size_t n_in, size_t n_tok)
 {
-	return kern_panels(n_tok, 16) * n_in * 2;
+	return (kern_panels(n_tok, 16) + 16) * n_in * 2;
 }
 
 void
 xquant_place(struct xquant *x, void *memory, size_t n_in, size_t n_tok)
 {
-	size_t n = kern_panels(n_tok, 16) * n_in;
+	size_t n = (kern_panels(n_tok, 16) + 16) * n_in;
 	char *p = memory;
 
 	x->n_in = n_in;
@@ -145,19 +148,28 @@ xquant_place(struct xquant *x, void *memory, size_t n_in, size_t n_tok)
 	x->sum16 = take(&p, n / 16);
 }
 
-/* Scales and mins of groups of 16; each array ends on a whole line. */
+/*
+ * Scales and mins of groups of 16.  Rows of whole chunks of 256, which a group
+ * may lay out one after the other.
+ */
+static size_t
+tile_elements(size_t n_rows, size_t n_in)
+{
+	return kern_panels(n_rows, 8) * kern_panels(n_in, 256);
+}
+
 size_t
 wtile_bytes(size_t n_rows, size_t n_in)
 {
-	size_t n = kern_panels(n_rows, 4) * n_in;
+	size_t n = tile_elements(n_rows, n_in);
 
-	return n + 2 * (n / 16 * 4) + 3 * 64;
+	return n + 2 * (n / 16 * 4);
 }
 
 void
 wtile_place(struct wtile *w, void *memory, size_t n_rows, size_t n_in)
 {
-	size_t n = kern_panels(n_rows, 4) * n_in;
+	size_t n = tile_elements(n_rows, n_in);
 	char *p = memory;
 
 	w->q = take(&p, n / 4);

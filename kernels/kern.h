@@ -73,7 +73,8 @@ struct xfloat {
  * A tile of weight rows taken apart (see expand.h).
  *   q (n_rows, n_in)           quants; a group may add a constant to them
  *   w, m (n_rows, n_in/group)  scales and offsets; m only with mins
- * A group may fill up to a multiple of 4 rows.
+ * How rows lie in q, w and m, and rows up to a multiple of 8, are the group's
+ * business.
  */
 struct wtile {
 	size_t n_rows, n_in;

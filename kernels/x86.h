@@ -9,6 +9,30 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Bits of 1.5 * 2^23: a float whose last bit counts 1. */
+enum { START = 0x4b400000 };
+
+/*
+ * K is worked through in chunks of so many elements.  Row r of a tile of R
+ * rows (up to a multiple of 8) has element k at
+ *   q[(k / CHUNK * R + r) * CHUNK + k % CHUNK]
+ * and its scales and mins likewise, so that all that is used together lies
+ * together: rows of 4096 bytes would all fall into the same sets of a cache.
+ */
+enum { CHUNK = 256 };
+
+/*
+ * A last panel of 1 to 8 tokens is laid out in quads of 4 tokens, which take a
+ * quarter of a panel's work each.  How many quads; 0: panels only.
+ */
+static inline size_t
+tail_quads(size_t n_tok)
+{
+	size_t rest = n_tok % 16;
+
+	return rest <= 8 ? (rest + 3) / 4 : 0;
+}
+
 static inline int32_t
 load_i32(const void *p)
 {

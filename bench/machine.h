@@ -1,0 +1,77 @@
+/*
+ * What a result needs to be understood later: machine, compiler, commit, date
+ * and command.
+ */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cpu.h"
+#include "json.h"
+#include "kern.h"
+#include "sysinfo.h"
+
+/* The first line of a command's output, without its end; "" on failure. */
+static inline void
+machine_ask(const char *command, char *line, size_t size)
+{
+	FILE *f = popen(command, "r");
+
+	if (!f || !fgets(line, (int)size, f))
+		*line = 0;
+	line[strcspn(line, "\n")] = 0;
+	if (f)
+		pclose(f);
+}
+
+static inline void
+machine_string(FILE *out, const char *key, const char *s)
+{
+	fprintf(out, "\"%s\":", key);
+	json_put_string(out, s, strlen(s));
+	putc(',', out);
+}
+
+/* "machine":{...}, - one member of an object, with a comma behind. */
+static inline void
+machine_put(FILE *out, int argc, char **argv)
+{
+	char line[4096], command[4096] = "";
+	unsigned flags = cpu_flags();
+	time_t now = time(NULL);
+
+	fprintf(out, "\"machine\":{");
+	machine_ask("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo", line,
+	    sizeof line);
+	machine_string(out, "cpu", line);
+	machine_ask("sed -n 's/^flags[^:]*: //p' /proc/cpuinfo", line,
+	    sizeof line);
+	machine_string(out, "flags", line);
+	snprintf(line, sizeof line, "%s%s%s",
+	    flags & CPU_AVX2 ? "avx2 " : "",
+	    flags & CPU_AVXVNNI ? "avxvnni " : "",
+	    flags & CPU_AVX512VNNI ? "avx512vnni" : "");
+	machine_string(out, "groups", line);
+	machine_string(out, "compiler", __VERSION__);
+	machine_ask("git rev-parse HEAD 2>/dev/null", line, sizeof line);
+	machine_string(out, "commit", line);
+	machine_ask("git status --porcelain 2>/dev/null", line, sizeof line);
+	fprintf(out, "\"dirty\":%s,", *line ? "true" : "false");
+	strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+	machine_string(out, "date", line);
+	for (int i = 0; i < argc; i++) {
+		size_t n = strlen(command);
+
+		snprintf(command + n, sizeof command - n, "%s%s",
+		    i ? " " : "", argv[i]);
+	}
+	machine_string(out, "command", command);
+	machine_ask("cut -d' ' -f1 /proc/loadavg", line, sizeof line);
+	machine_string(out, "load", line);
+	fprintf(out, "\"cores\":%u},", sysinfo_cores());
+}
+
+#endif
