@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# Whole generations against the reference's: text first, then every step.
+# GENERATIONS=all takes all of them, not a sample.
+# shellcheck disable=SC2016,SC2034,SC2154 # literal text; set for bats or by run
+
+load helpers
+BATS_TEST_TIMEOUT=600
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# compare MODEL FILE E EVERY FORWARD-OPTION...: generate anew every EVERYth line
+# of the golden data of MODEL; E is the largest error of a logit
+compare() {
+	local model=$1 file=$2 e=$3 every=$4 block steps
+	shift 4
+	case $BUILD in
+	*/sanitize) every=12 ;;
+	esac
+	[ "${GENERATIONS-}" != all ] || every=1
+	sed -n 's/.*"block_length": \([0-9]*\), "steps": \([0-9]*\),.*/\1 \2/p' \
+	    "$golden/generate/$model.jsonl" | sort -u >settings
+	[ -s settings ]
+	while read -r block steps <&9; do
+		grep "\"block_length\": $block, \"steps\": $steps," \
+		    "$golden/generate/$model.jsonl" |
+			awk -v n="$every" '(NR - 1) % n == 0' >want
+		sed 's/.*"prompt_ids": \[\([0-9, ]*\)\].*/\1/; s/,//g' want \
+		    >prompts
+		sed 's/.*"text": "\([^"]*\)".*/\1/' want >texts
+		[ "$(wc -l <texts)" -ge 1 ]
+		dllm-sample --max-tokens 64 --block-length "$block" \
+		    --steps "$steps" --no-early-stop --trace trace -- \
+		    dllm-forward --serve --model "$models/$file" "$@" \
+		    <prompts >ids
+		tok-decode --model "$models/$file" --lines --stop <ids >answers
+		diff texts answers >&2
+		generations want trace "$e" >&2
+	done 9<settings
+}
+
+@test "generate: pocket-llada-q4_k_m, 8-bit activations" {
+	compare pocket-llada-q4_k_m pocket-llada-q4_k_m.gguf 0.1 3
+}
+
+@test "generate: pocket-llada-q4_k_m, float activations" {
+	compare pocket-llada-q4_k_m pocket-llada-q4_k_m.gguf 1e-3 6 \
+	    --activations f32
+}
+
+@test "generate: pocket-llada-q8_0" {
+	compare pocket-llada-q8_0 pocket-llada-q8_0.gguf 0.1 6
+	compare pocket-llada-q8_0 pocket-llada-q8_0.gguf 1e-3 12 --activations f32
+}
+
+@test "generate: pocket-llada-f16" {
+	compare pocket-llada-f16 pocket-llada-f16-00001-of-00002.gguf 1e-3 12
+}
+
+@test "generate: the comparison can fail" {
+	# without gaps and doubts nothing is a near tie
+	grep '"steps": 32,' "$golden/generate/pocket-llada-q4_k_m.jsonl" |
+		sed 's/"\(conf_gap\|logit_gap\|doubt\)": \[[^]]*\]/"\1": []/g; 1q' \
+		    >want
+	sed 's/.*"prompt_ids": \[\([0-9, ]*\)\].*/\1/; s/,//g' want >prompt
+	dllm-sample --max-tokens 64 --block-length 64 --steps 32 --seed 5 \
+	    --temperature 6 --no-early-stop --trace trace -- dllm-forward \
+	    --serve --model "$models/pocket-llada-q4_k_m.gguf" <prompt >ids
+	run generations want trace 0.1
+	[ "$status" -eq 1 ]
+	[[ $output = 'generation 0: wrong at step '* ]]
+	head -n 9 trace >short
+	run generations want short 0.1
+	[ "$status" -eq 1 ]
+}
