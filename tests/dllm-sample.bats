@@ -92,7 +92,7 @@ option_sets() {
 }
 
 @test "dllm-sample: one process per step equals the live loop" {
-	local model=(--vocab 12 --mask 11 --seed 5) steps=6 step plan uncond
+	local model=(--vocab 12 --mask 11 --seed 5) steps=6 step plan uncond now
 	fake-forward "${model[@]}" </dev/null >greeting
 	echo 5 11 6 7 >in
 	while read -r -a args; do
@@ -100,27 +100,27 @@ option_sets() {
 			--trace trace -- fake-forward "${model[@]}" \
 			<in >out 2>/dev/null
 		mapfile -t live < <(canvases trace)
-		canvas='5 11 6 7 11 11 11 11 11 11 11 11 11'
-		[ "$canvas" = "${live[0]}" ]
-		args+=(--steps $steps --prompt-length 4 --greeting greeting)
+		now='5 11 6 7 11 11 11 11 11 11 11 11 11'
+		[ "$now" = "${live[0]}" ]
+		args+=(--steps "$steps" --prompt-length 4 --greeting greeting)
 		for ((step = 0; step < steps; step++)); do
 			mapfile -t plan < <(dllm-sample "${args[@]}" \
-				--step $step --plan <<<"$canvas")
+				--step $step --plan <<<"$now")
 			[ ${#plan[@]} -gt 0 ]
 			if [ -n "${plan[0]}" ]; then
 				fake-forward "${model[@]}" --rows "${plan[0]}" \
-					--logits c.npy <<<"$canvas"
+					--logits c.npy <<<"$now"
 				uncond=()
 				[ ${#plan[@]} -eq 1 ] || {
 					uncond=(--uncond u.npy)
 					fake-forward "${model[@]}" --logits u.npy \
 						--rows "${plan[0]}" <<<"${plan[1]}"
 				}
-				canvas=$(dllm-sample "${args[@]}" --step $step \
-					--logits c.npy "${uncond[@]}" <<<"$canvas")
+				now=$(dllm-sample "${args[@]}" --step $step \
+					--logits c.npy "${uncond[@]}" <<<"$now")
 			fi
 			# a live loop that ended early changes nothing more
-			[ "$canvas" = "${live[step + 1]-${live[-1]}}" ]
+			[ "$now" = "${live[step + 1]-${live[-1]}}" ]
 		done
 	done < <(option_sets)
 }
@@ -233,6 +233,11 @@ $(sed -n '2s/ : .*//p' log)" ]
 		$output = 'dllm-sample: warning: line 1: 2 masks are left'* ]]
 }
 
+# words N FILE: it has N of them so far
+words() {
+	[ "$(wc -w <"$2")" -eq "$1" ]
+}
+
 @test "dllm-sample: --stream writes the same bytes, as they are decided" {
 	echo 5 6 >in
 	for options in '' '--canvas' '--no-early-stop' '--temperature 1'; do
@@ -244,7 +249,7 @@ $(sed -n '2s/ : .*//p' log)" ]
 	done
 	dllm-sample --block-length 1 --no-early-stop --stream -- \
 		fake-forward --how hang --at 5 <in >early 3>&- &
-	wait_until 20 eval '[ "$(wc -w <early)" -eq 5 ]'
+	wait_until 20 words 5 early
 	kill $!
 }
 
@@ -457,8 +462,9 @@ directory" dllm-sample "${step[@]}" --step 0 --logits no.npy <in
 	fake-forward --rows 1:1 --logits one.npy <in
 	fails 1 'dllm-sample: ERROR: one.npy: not 2 or 4 rows of 40 f32' \
 		dllm-sample "${step[@]}" --step 0 --logits one.npy <in
-	fails 1 'dllm-sample: ERROR: in: not a greeting of a forward process' \
-		dllm-sample --prompt-length 2 --greeting in --step 0 --plan <in
+	echo hello >hello
+	fails 1 'dllm-sample: ERROR: hello: not a greeting of a forward process' \
+		dllm-sample --prompt-length 2 --greeting hello --step 0 --plan <in
 	printf '%s\n' '1 2 38' '1 2 38' >two
 	fails 1 'dllm-sample: ERROR: --step takes one line' \
 		dllm-sample "${step[@]}" --step 0 --plan <two
