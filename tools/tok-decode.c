@@ -135,8 +135,9 @@ decode_upto(struct decoder *d, size_t n, struct err *err)
 static int
 write_out(struct decoder *d, struct err *err)
 {
-	if (fwrite(d->out.p, 1, d->out.n, stdout) != d->out.n ||
-	    fflush(stdout) != 0)
+	if (d->out.n)
+		fwrite(d->out.p, 1, d->out.n, stdout);
+	if (fflush(stdout) != 0 || ferror(stdout))
 		return err_sys(err, "cannot write standard output");
 	d->out.n = 0;
 	return 0;
