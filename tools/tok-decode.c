@@ -27,8 +27,7 @@ static const struct opt opts[] = {
 	    .help = "end each text with LF, LF and backslash escaped" },
 	{ "null", OPT_FLAG, &null, .help = "end each text with a NUL byte" },
 	{ "json", OPT_FLAG, &json,
-	    .help = "JSON objects of text and tokens; objects read keep theirs"
-	},
+	    .help = "JSON objects of text and tokens" },
 	{ 0 }
 };
 
@@ -41,9 +40,9 @@ struct bytes {
 struct decoder {
 	struct vocab vocab;
 	struct bytes in;
-	size_t start;     /* of the line, in `in` */
-	size_t parsed;    /* bytes of the line that are decoded */
-	struct bytes out; /* text not yet written */
+	size_t start;      /* of the line, in `in` */
+	size_t parsed;     /* bytes of the line that are decoded */
+	struct bytes out;  /* text not yet written */
 	struct tokens ids; /* just parsed */
 	int ended;         /* --stop has met an end token */
 	unsigned long line;
