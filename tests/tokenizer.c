@@ -396,8 +396,9 @@ test_bytes(void)
 		seen[cp & 511] = 1;
 	}
 	ok(back == 256 && distinct == 256, "bytes and characters map 1:1");
-	ok(vocab_byte_to_char(' ') == 0x120 && vocab_byte_to_char('\n') == 0x10A
-	    && vocab_byte_to_char(0xAD) == 0x143, "space, newline, soft hyphen");
+	ok(vocab_byte_to_char(' ') == 0x120 &&
+	    vocab_byte_to_char('\n') == 0x10A &&
+	    vocab_byte_to_char(0xAD) == 0x143, "space, newline, soft hyphen");
 	ok(vocab_char_to_byte(' ') < 0 && vocab_char_to_byte(0xAD) < 0 &&
 	    vocab_char_to_byte(0x144) < 0, "other characters are no bytes");
 }
@@ -454,7 +455,8 @@ test_tables(void)
 		skip(name, "no UnicodeData.txt here");
 		return;
 	}
-	if (system("grep -q 'Version 15\\.0\\.0' /usr/share/unicode/ReadMe.txt")) {
+	if (system("grep -q 'Version 15\\.0\\.0' "
+	    "/usr/share/unicode/ReadMe.txt") != 0) {
 		skip(name, "UnicodeData.txt is not of version 15.0.0");
 		return;
 	}

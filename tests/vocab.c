@@ -74,7 +74,8 @@ make(struct gguf *g, const struct options *o, struct err *err)
 	gguf_put_str(&w, "general.architecture", "llada");
 	gguf_put_str(&w, "tokenizer.ggml.model", o->model ? o->model : "gpt2");
 	if (!o->pre || *o->pre)
-		gguf_put_str(&w, "tokenizer.ggml.pre", o->pre ? o->pre : "qwen2");
+		gguf_put_str(&w, "tokenizer.ggml.pre",
+		    o->pre ? o->pre : "qwen2");
 	put_tokens(&w, o);
 	if (!o->no_merges) {
 		gguf_put_array(&w, "tokenizer.ggml.merges", GGUF_STRING,
