@@ -10,34 +10,42 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
+# settings: from golden data on standard input, each kind of generation once: what its lines
+# contain, a tab, the options of dllm-sample
+settings() {
+	sed -n '
+	s/.*\("block_length": \([0-9]*\), "steps": \([0-9]*\),\).*/\1	--block-length \2 --steps \3/p
+	s/.*\("alg": "\([a-z_]*\)", "steps": \([0-9]*\),\).*/\1	--algorithm \2 --steps \3 --temperature 0/p
+	' | sort -u
+}
+
 # compare MODEL FILE E EVERY FORWARD-OPTION...: generate anew every EVERYth line
 # of the golden data of MODEL; E is the largest error of a logit
 compare() {
-	local model=$1 file=$2 e=$3 every=$4 block steps
+	local model=$1 file=$2 e=$3 every=$4 lines options
 	shift 4
 	case $BUILD in
 	*/sanitize) every=12 ;;
 	esac
 	[ "${GENERATIONS-}" != all ] || every=1
-	sed -n 's/.*"block_length": \([0-9]*\), "steps": \([0-9]*\),.*/\1 \2/p' \
-	    "$golden/generate/$model.jsonl" | sort -u >settings
-	[ -s settings ]
-	while read -r block steps <&9; do
-		grep "\"block_length\": $block, \"steps\": $steps," \
-		    "$golden/generate/$model.jsonl" |
+	settings <"$golden/generate/$model.jsonl" >kinds
+	[ -s kinds ]
+	while IFS=$'\t' read -r lines options <&9; do
+		grep -F "$lines" "$golden/generate/$model.jsonl" |
 			awk -v n="$every" '(NR - 1) % n == 0' >want
 		sed 's/.*"prompt_ids": \[\([0-9, ]*\)\].*/\1/; s/,//g' want \
 		    >prompts
 		sed 's/.*"text": "\([^"]*\)".*/\1/' want >texts
 		[ "$(wc -l <texts)" -ge 1 ]
-		dllm-sample --max-tokens 64 --block-length "$block" \
-		    --steps "$steps" --no-early-stop --trace trace -- \
+		# shellcheck disable=SC2086 # several options
+		dllm-sample --max-tokens 64 $options --no-early-stop \
+		    --trace trace -- \
 		    dllm-forward --serve --model "$models/$file" "$@" \
 		    <prompts >ids
 		tok-decode --model "$models/$file" --lines --stop <ids >answers
 		diff texts answers >&2
 		generations want trace "$e" >&2
-	done 9<settings
+	done 9<kinds
 }
 
 @test "generate: pocket-llada-q4_k_m, 8-bit activations" {
@@ -56,6 +64,19 @@ compare() {
 
 @test "generate: pocket-llada-f16" {
 	compare pocket-llada-f16 pocket-llada-f16-00001-of-00002.gguf 1e-3 12
+}
+
+@test "generate: pocket-dream-q4_k_m, 8-bit activations" {
+	compare pocket-dream-q4_k_m pocket-dream-q4_k_m.gguf 0.2 4
+}
+
+@test "generate: pocket-dream-q4_k_m, float activations" {
+	compare pocket-dream-q4_k_m pocket-dream-q4_k_m.gguf 2e-5 6 \
+	    --activations f32
+}
+
+@test "generate: pocket-dream-f16" {
+	compare pocket-dream-f16 pocket-dream-f16-00001-of-00002.gguf 2e-5 6
 }
 
 @test "generate: the comparison can fail" {

@@ -6,8 +6,9 @@
  * conf_gap (how much more doubtful the best one left out was, or null) and
  * logit_gap (the smallest distance between the two best logits).  TRACE is
  * dllm-trace(5) of the same prompts in the same order.  E is the largest error
- * of a logit.  Prints a word a generation: same, or tie, when the first step
- * that differs was a near tie at that error.  Anything else fails.
+ * of a logit, which moves a doubt by up to 4 E of it, or 10 E where it is an
+ * entropy ("alg").  Prints a word a generation: same, or tie, when the first
+ * step that differs was a near tie at that error.  Anything else fails.
  */
 #include <math.h>
 #include <stdio.h>
@@ -72,12 +73,14 @@ same_step(const struct json *golden, size_t prompt, const struct json *order,
 static int
 near_tie(const struct json *golden, size_t step, double e)
 {
+	const struct json *alg = json_get(golden, "alg");
+	double moves = alg && !strcmp(alg->text, "entropy") ? 10 * e : 4 * e;
 	double doubt = num(golden, "doubt", step);
 	double conf_gap = num(golden, "conf_gap", step);
 	double logit_gap = num(golden, "logit_gap", step);
 
 	/* Both sides rank confidences that were rounded to f32, near 1. */
-	return logit_gap < 2 * e || conf_gap < 4 * e * doubt ||
+	return logit_gap < 2 * e || conf_gap < moves * doubt ||
 	       conf_gap < 0x1p-23 || doubt < 1e-6;
 }
 
