@@ -38,7 +38,7 @@ ALLLDFLAGS = $(SANFLAGS) $(LDFLAGS)
 
 TOOLS := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
 # Programs in tests/ that help tests and are none themselves.
-HELPERS := fake-forward tiny-model generations
+HELPERS := fake-forward tiny-model generations ref64
 PROGS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
 UNITS := $(filter-out $(HELPERS),$(PROGS))
 BENCH := $(patsubst bench/%.c,%,$(wildcard bench/*.c))

@@ -127,7 +127,7 @@ total 136128 bytes, 6.805 bits per weight' ]
 	[ ! -e out.gguf ]
 	works gguf-quantize --model "$q8" --type Q4_K_M --allow-requantize \
 	    --output out.gguf
-	works dllm run --model out.gguf --prompt 'What is 37 + 48?'
+	works dllm run --model out.gguf --max-tokens 16 --steps 16 --prompt 'What is 37 + 48?'
 	[ "$output" = '37 + 48 = 85.' ]
 	# of the same type everything is copied
 	works gguf-quantize --model "$q8" --type Q8_0 --output out.gguf
