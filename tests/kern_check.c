@@ -10,6 +10,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
 #include <math.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -472,6 +473,10 @@ passes(const struct check *c, const struct kern *k)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
+		/* a sanitizer's handler would make an exit of a signal */
+		signal(SIGSEGV, SIG_DFL);
+		signal(SIGBUS, SIG_DFL);
+		signal(SIGILL, SIG_DFL);
 		state = seed;
 		for (int i = 0; i < CASES * 5; i++) {
 			if (!c->run(k))
