@@ -120,6 +120,24 @@ ask(struct generation *n, struct err *err)
 	    t->undecided, t->n, &p, t->row, err);
 }
 
+/* Append the time of a step. */
+static int
+note_time(struct generation *n, double ms, struct err *err)
+{
+	size_t cap = n->ms_cap ? 2 * n->ms_cap : 128;
+	double *p;
+
+	if (n->steps == n->ms_cap) {
+		p = realloc(n->ms, cap * sizeof *p);
+		if (!p)
+			return err_set(err, "out of memory");
+		n->ms = p;
+		n->ms_cap = cap;
+	}
+	n->ms[n->steps++] = n->step_ms = ms;
+	return 0;
+}
+
 static int
 one_step(struct generation *n, uint64_t number, struct err *err)
 {
@@ -136,8 +154,10 @@ one_step(struct generation *n, uint64_t number, struct err *err)
 	sampler_update(&n->step, n->canvas);
 	n->step_forwards = (int)(n->client->forwards - before);
 	n->forwards += n->client->forwards - before;
-	n->step_ms = now_ms() - start;
-	n->ms[n->steps++] = n->step_ms;
+	for (size_t i = 0; i < n->step.n_chosen; i++)
+		n->committed += n->step.chosen[i].id != n->sampler.mask;
+	if (note_time(n, now_ms() - start, err) < 0)
+		return -1;
 	return n->on_step ? n->on_step(n->arg, n, err) : 0;
 }
 
@@ -146,14 +166,13 @@ generate(struct generation *n, struct err *err)
 {
 	double start = now_ms();
 
-	free(n->ms);
 	free(n->uncond);
-	n->ms = calloc((size_t)n->sampler.steps + 1, sizeof *n->ms);
 	n->uncond = calloc((size_t)n->sampler.length + 1, sizeof *n->uncond);
-	if (!n->ms || !n->uncond)
+	if (!n->uncond)
 		return err_set(err, "out of memory");
 	n->steps = 0;
 	n->forwards = 0;
+	n->committed = 0;
 	for (uint64_t i = 0; i < n->sampler.steps &&
 	     !sampler_done(&n->sampler, n->canvas);
 	     i++)

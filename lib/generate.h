@@ -54,7 +54,9 @@ struct generation {
 	double step_ms;       /* time it took */
 	int step_forwards;    /* requests it took: 0, 1 or 2 */
 	double *ms;           /* (steps) times of all steps */
+	size_t ms_cap;
 	uint64_t steps;       /* made or skipped */
+	uint64_t committed;   /* masks that became a token */
 	uint64_t forwards;
 	double total_ms;
 

@@ -60,10 +60,12 @@ uint64_t
 report_tokens(const struct generation *n)
 {
 	const struct sampler *s = &n->sampler;
-	uint64_t from = s->block ? s->prompt : 0, count = 0;
+	uint64_t count = 0;
 
-	for (uint64_t i = from; i < s->length; i++) {
-		if (s->block && sampler_is_eos(s, n->canvas[i]))
+	if (s->block == 0)
+		return n->committed;
+	for (uint64_t i = s->prompt; i < s->length; i++) {
+		if (sampler_is_eos(s, n->canvas[i]))
 			break;
 		count += n->canvas[i] != s->mask;
 	}

@@ -22,7 +22,7 @@ void report_speed(FILE *f, const struct generation *n);
 /* "6.1 GB", "34.2 MB". */
 void report_bytes(FILE *f, const char *name, uint64_t bytes);
 
-/* Non-mask tokens before the end of the answer; all, while infilling. */
+/* Non-mask tokens before the end of the answer; infilling: what was filled. */
 uint64_t report_tokens(const struct generation *n);
 
 /* --json: one object, LF; id (count) is what was printed. */

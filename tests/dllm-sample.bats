@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154,SC2034 # set by run, or for bats
 
 load helpers
-BATS_TEST_TIMEOUT=60
+BATS_TEST_TIMEOUT=200
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -92,7 +92,7 @@ option_sets() {
 }
 
 @test "dllm-sample: one process per step equals the live loop" {
-	local model=(--vocab 12 --mask 11 --seed 5) steps=6 step plan uncond now
+	local model=(--vocab 12 --mask 11 --seed 5) steps=5 step plan uncond now
 	fake-forward "${model[@]}" </dev/null >greeting
 	echo 5 11 6 7 >in
 	while read -r -a args; do
@@ -211,6 +211,8 @@ $(sed -n '2s/ : .*//p' log)" ]
 	[[ $output =~ ^5\ [0-9]+\ [0-9]+\ 6\ [0-9]+$ ]]
 	run ! grep -w 38 <<<"$output"
 	[ "$(wc -l <log)" -eq 3 ]
+	works dllm-sample --max-tokens 0 --json -- fake-forward <in
+	[[ $output = *'"prompt_tokens":5,"generated_tokens":3,"steps":3,'* ]]
 	works dllm-sample --max-tokens 0 --steps 1 -- fake-forward <in
 	works dllm-sample --max-tokens 2 --canvas -- fake-forward <in
 	[ "$(wc -w <<<"$output")" -eq 7 ]
@@ -379,6 +381,9 @@ is NaN" nan $l
 	echo 1 2 >in
 	fails 1 "$e: line 1: 2 tokens of prompt and 128 new ones exceed the \
 longest request of 100" dllm-sample -- fake-forward --ctx 100 <in
+	fails 1 "$e: line 1: 2 tokens of prompt and 2147483647 new ones exceed \
+the longest request of 512" dllm-sample --max-tokens 2147483647 -- \
+		fake-forward <in
 	echo 38 2 >in
 	fails 1 "$e: line 1: position 0 is masked, and this model cannot \
 predict it" dllm-sample -- fake-forward --first 1 <in

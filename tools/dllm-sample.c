@@ -233,17 +233,25 @@ set_ids(struct sampler *s, const struct greeting *g)
 	}
 }
 
-/* The canvas: its ids, and that this model can take them. */
+/* Can this model take P ids and n more? */
 static int
-check_canvas(const struct sampler *s, const int32_t *canvas,
+check_length(uint64_t prompt, uint64_t n, const struct greeting *g,
+    struct err *err)
+{
+	uint64_t most = g->ctx ? g->ctx : INT32_MAX;
+
+	if (prompt + n <= most)
+		return 0;
+	return err_set(err, "%llu tokens of prompt and %llu new ones exceed "
+	                    "the longest request of %llu",
+	    (unsigned long long)prompt, (unsigned long long)n,
+	    (unsigned long long)most);
+}
+
+static int
+check_ids(const struct sampler *s, const int32_t *canvas,
     const struct greeting *g, struct err *err)
 {
-	if (g->ctx && s->length > g->ctx)
-		return err_set(err, "%llu tokens of prompt and %llu new ones "
-		                    "exceed the longest request of %llu",
-		    (unsigned long long)s->prompt,
-		    (unsigned long long)(s->length - s->prompt),
-		    (unsigned long long)g->ctx);
 	for (uint64_t i = 0; i < s->length; i++)
 		if ((uint64_t)canvas[i] >= g->vocab)
 			return err_set(err, "token %d is outside the "
@@ -288,7 +296,8 @@ make_sampler(struct sampler *s, const struct tokens *canvas, uint64_t n,
 	if (set_family(s, g, err) < 0)
 		return -1;
 	set_ids(s, g);
-	if (check_canvas(s, canvas->id, g, err) < 0)
+	if (check_length(s->prompt, n, g, err) < 0 ||
+	    check_ids(s, canvas->id, g, err) < 0)
 		return -1;
 	s->steps = opt.steps;
 	if (!opt.steps_given)
@@ -677,16 +686,26 @@ reserve_rows(const struct generation *n)
 		fail(&err);
 }
 
+/* Append the masks, choose the sampler. */
+static int
+make_canvas(struct sampler *s, struct tokens *canvas, struct err *err)
+{
+	const struct greeting *g = &live.client.greeting;
+
+	if (check_length(canvas->n, opt.max_tokens, g, err) < 0)
+		return -1;
+	for (uint64_t i = 0; i < opt.max_tokens; i++)
+		if (tokens_push(canvas, g->mask, err) < 0)
+			return -1;
+	return make_sampler(s, canvas, opt.max_tokens, g, err);
+}
+
 static void
 begin_line(struct generation *n, struct tokens *canvas)
 {
 	struct err err = { 0 };
 
-	for (uint64_t i = 0; i < opt.max_tokens; i++)
-		if (tokens_push(canvas, live.client.greeting.mask, &err) < 0)
-			fail(&err);
-	if (make_sampler(&n->sampler, canvas, opt.max_tokens,
-	        &live.client.greeting, &err) < 0) {
+	if (make_canvas(&n->sampler, canvas, &err) < 0) {
 		err_prefix(&err, "standard input: line %llu",
 		    (unsigned long long)live.line + 1);
 		fail(&err);
