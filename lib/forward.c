@@ -28,6 +28,7 @@ enum buffer_id {
 	XF,    /* struct xfloat */
 	ROWS,  /* (n) size_t: the rows of the head that are wanted */
 	SCORES, /* (threads, KERN_QUERIES, n up to 16) */
+	SCRATCH, /* (threads, scratch_bytes) for products */
 	N_BUFFERS
 };
 
@@ -43,8 +44,7 @@ struct forward {
 	struct forward_options o;
 	struct buffer buf[N_BUFFERS];
 	size_t n_reserved; /* tokens that the buffers hold */
-	void *scratch; /* of each thread, for products */
-	size_t scratch_bytes;
+	size_t scratch_bytes; /* of a thread, for products */
 	float scale; /* of attention scores */
 
 	/* Of the current run. */
@@ -135,6 +135,7 @@ sizes(const struct forward *f, size_t n, size_t out[N_BUFFERS])
 	out[XF] = any_float ? lanes * in * s : 0;
 	out[ROWS] = n * sizeof(size_t);
 	out[SCORES] = pool_threads(f->pool) * KERN_QUERIES * keys * s;
+	out[SCRATCH] = pool_threads(f->pool) * f->scratch_bytes;
 }
 
 uint64_t
@@ -444,7 +445,7 @@ static struct products
 products(const struct forward *f, size_t first, size_t count)
 {
 	return (struct products){ .kern = f->k,
-		.scratch = f->scratch,
+		.scratch = f->buf[SCRATCH].p,
 		.scratch_bytes = f->scratch_bytes,
 		.xq = f->o.float_activations ? NULL : &f->xq,
 		.xf = &f->xf,
@@ -755,18 +756,6 @@ forward_times(const struct forward *f, struct forward_times *t)
 	t->layer = f->ms_layer;
 }
 
-static int
-allocate_scratch(struct forward *f)
-{
-	const struct model *m = f->m;
-
-	f->scratch_bytes = max2(
-	    max2(product_scratch(m->n_embd), product_scratch(m->n_ff)),
-	    product_scratch(m->n_heads * m->head_dim));
-	f->scratch = allocate(pool_threads(f->pool) * f->scratch_bytes);
-	return f->scratch ? 0 : -1;
-}
-
 int
 forward_open(struct forward **to, const struct model *m,
     const struct forward_options *o, struct err *err)
@@ -782,7 +771,10 @@ forward_open(struct forward **to, const struct model *m,
 	f->pool = o->pool;
 	f->scale = (float)(1.0 / sqrt((double)m->head_dim));
 	f->ms_layer = calloc(m->n_layers, sizeof *f->ms_layer);
-	if (!f->ms_layer || allocate_scratch(f) < 0) {
+	f->scratch_bytes = max2(
+	    max2(product_scratch(m->n_embd), product_scratch(m->n_ff)),
+	    product_scratch(m->n_heads * m->head_dim));
+	if (!f->ms_layer) {
 		forward_close(f);
 		return err_set(err, "out of memory");
 	}
@@ -798,6 +790,5 @@ forward_close(struct forward *f)
 	for (int i = 0; i < N_BUFFERS; i++)
 		free(f->buf[i].p);
 	free(f->ms_layer);
-	free(f->scratch);
 	free(f);
 }
