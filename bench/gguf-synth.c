@@ -13,7 +13,10 @@
 
 #include <math.h>
 
+#include "expand.h"
 #include "gguf_write.h"
+#include "quantize.h"
+#include "quantmix.h"
 #include "tool.h"
 
 enum { BATCH = 1 << 16 }; /* bytes drawn at a time, at least one block */
@@ -38,14 +41,15 @@ static const struct shape presets[] = {
 };
 
 /* Of --type: a type for all matrices, or a rule by tensor and layer. */
-enum { MIX_Q4_K_M = 1000, MIX_Q5_K_M, MIX_Q4_K_S, MIX_ALL };
+enum { MIX_ALL = 999, MIX = 1000 }; /* MIX + enum quantmix */
 static const char *const mixes[] = { "Q4_K_M", "Q5_K_M", "Q4_K_S", "mixed",
 	"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K",
 	"Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4", NULL };
-static const int mix_types[] = { MIX_Q4_K_M, MIX_Q5_K_M, MIX_Q4_K_S, MIX_ALL,
-	GGML_F32, GGML_F16, GGML_BF16, GGML_Q8_0, GGML_Q4_0, GGML_Q4_1,
-	GGML_Q5_0, GGML_Q5_1, GGML_Q2_K, GGML_Q3_K, GGML_Q4_K, GGML_Q5_K,
-	GGML_Q6_K, GGML_IQ4_NL, GGML_IQ4_XS, GGML_MXFP4 };
+static const int mix_types[] = { MIX + QUANTMIX_Q4_K_M, MIX + QUANTMIX_Q5_K_M,
+	MIX + QUANTMIX_Q4_K_S, MIX_ALL, GGML_F32, GGML_F16, GGML_BF16,
+	GGML_Q8_0, GGML_Q4_0, GGML_Q4_1, GGML_Q5_0, GGML_Q5_1, GGML_Q2_K,
+	GGML_Q3_K, GGML_Q4_K, GGML_Q5_K, GGML_Q6_K, GGML_IQ4_NL, GGML_IQ4_XS,
+	GGML_MXFP4 };
 enum { FIRST_PURE = 4, N_MIXES = sizeof mix_types / sizeof *mix_types };
 
 /* splitmix64: one stream per tensor. */
@@ -171,8 +175,8 @@ put_float(enum ggml_type type, unsigned char *p, float v)
 
 /* Fill n bytes (whole blocks) with values of this mean and deviation. */
 static void
-draw(enum ggml_type type, uint64_t *s, unsigned char *buf, size_t n,
-    float mean, float std)
+draw(enum ggml_type type, uint64_t *s, unsigned char *buf, size_t n, float mean,
+    float std)
 {
 	const struct ggml_type_info *t = ggml_type_info(type);
 	const struct layout *l = layouts;
@@ -196,16 +200,22 @@ draw(enum ggml_type type, uint64_t *s, unsigned char *buf, size_t n,
 			fit_block(l, buf, std);
 }
 
+struct model;
+
+/* Change row r (n_in) of a tensor; returns whether it did. */
+typedef int plant_fn(const struct model *m, uint64_t r, float *row);
+
 struct model {
 	struct shape s;
 	int mix, tied;
-	uint64_t seed;
+	uint64_t seed, outliers;
 	struct gguf_writer w;
 	int n; /* tensors so far */
-	struct {
+	struct tensor {
 		enum ggml_type type;
-		uint64_t bytes;
+		uint64_t bytes, n_in;
 		float mean, std;
+		plant_fn *plant; /* or NULL */
 	} *todo;
 };
 
@@ -227,100 +237,18 @@ fall_back(int type, uint64_t n)
 	}
 }
 
-/* Whether llama.cpp's *_K_M mixes give a layer's attn_v and ffn_down Q6_K. */
 static int
-more_bits(uint64_t i, uint64_t n)
+matrix_type(const struct model *m, const char *name, uint64_t in)
 {
-	return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
-}
+	struct quantmix_model q = { m->s.layers, m->tied };
 
-static int
-matrix_type(const struct model *m, const char *name, uint64_t layer,
-    uint64_t in)
-{
-	int v = strstr(name, "attn_v") != NULL;
-	int down = strstr(name, "ffn_down") != NULL;
-	int head = !strcmp(name, "output.weight") ||
-	    (m->tied && !strcmp(name, "token_embd.weight"));
-	int type = m->mix == MIX_Q5_K_M ? GGML_Q5_K : GGML_Q4_K;
-
-	switch (m->mix) {
-	case MIX_Q4_K_M:
-	case MIX_Q5_K_M:
-		if (head || ((v || down) && more_bits(layer, m->s.layers)))
-			type = GGML_Q6_K;
-		break;
-	case MIX_Q4_K_S:
-		if (head)
-			type = GGML_Q6_K;
-		else if ((v && layer < 4) ||
-		    (down && layer < m->s.layers / 8))
-			type = GGML_Q5_K;
-		break;
-	case MIX_ALL:
-		type = mix_types[FIRST_PURE + m->n % (N_MIXES - FIRST_PURE)];
-		break;
-	default:
-		type = m->mix;
-	}
-	return fall_back(type, in);
-}
-
-static void
-add(struct model *m, const char *name, uint64_t in, uint64_t out, int type,
-    float mean, float std)
-{
-	uint64_t ne[2] = { in, out };
-
-	gguf_add_tensor(&m->w, name, out ? 2 : 1, ne, (enum ggml_type)type);
-	m->todo[m->n].type = (enum ggml_type)type;
-	m->todo[m->n].bytes =
-	    ggml_row_bytes((enum ggml_type)type, in) * (out ? out : 1);
-	m->todo[m->n].mean = mean;
-	m->todo[m->n].std = std;
-	m->n++;
-}
-
-static void
-add_matrix(struct model *m, const char *name, uint64_t layer, uint64_t in,
-    uint64_t out)
-{
-	float std = strstr(name, "token_embd") ? 1 : 1 / sqrtf((float)in);
-
-	add(m, name, in, out, matrix_type(m, name, layer, in), 0, std);
-}
-
-static void
-add_vector(struct model *m, const char *name, uint64_t n, float mean,
-    float std)
-{
-	add(m, name, n, 0, GGML_F32, mean, std);
-}
-
-static void
-add_layer(struct model *m, uint64_t i)
-{
-	const struct shape *s = &m->s;
-	uint64_t kv = s->embd / s->heads * s->kv_heads;
-	char name[GGUF_MAX_NAME];
-
-#define NAME(part) \
-	(snprintf(name, sizeof name, "blk.%u.%s", (unsigned)i, part), name)
-	add_vector(m, NAME("attn_norm.weight"), s->embd, 1, 0.1f);
-	add_matrix(m, NAME("attn_q.weight"), i, s->embd, s->embd);
-	add_matrix(m, NAME("attn_k.weight"), i, s->embd, kv);
-	add_matrix(m, NAME("attn_v.weight"), i, s->embd, kv);
-	add_matrix(m, NAME("attn_output.weight"), i, s->embd, s->embd);
-	if (s->family == DREAM) {
-		add_vector(m, NAME("attn_q.bias"), s->embd, 0, 0.5f);
-		add_vector(m, NAME("attn_k.bias"), kv, 0, 0.5f);
-		add_vector(m, NAME("attn_v.bias"), kv, 0, 0.5f);
-	}
-	add_vector(m, NAME("ffn_norm.weight"), s->embd, 1, 0.1f);
-	add_matrix(m, NAME("ffn_gate.weight"), i, s->embd, s->ffn);
-	add_matrix(m, NAME("ffn_up.weight"), i, s->embd, s->ffn);
-	add_matrix(m, NAME("ffn_down.weight"), i, s->ffn, s->embd);
-#undef NAME
+	if (m->mix >= MIX)
+		return (int)quantmix_matrix(
+		    (enum quantmix)(m->mix - MIX), &q, name, in, NULL);
+	if (m->mix == MIX_ALL)
+		return fall_back(
+		    mix_types[FIRST_PURE + m->n % (N_MIXES - FIRST_PURE)], in);
+	return fall_back(m->mix, in);
 }
 
 /* Special tokens, where the real models have them or near the end. */
@@ -360,6 +288,113 @@ special_at(const struct shape *s, uint64_t id)
 	return NULL;
 }
 
+/*
+ * Massive activations, as trained models have them on the first token, control
+ * tokens and line feeds: a few channels of the residual stream are a thousand
+ * times larger than the others, in every layer; in the feed-forward of an early
+ * layer, where gate and up both answer to such a channel, a few elements are
+ * larger still.  The mask token has none.
+ */
+enum { LINE_FEED = 10 };
+static const float massive = 1000;
+
+/* Outlier k of N among n, spread evenly. */
+static uint64_t
+spot(const struct model *m, uint64_t k, uint64_t n)
+{
+	return (2 * k + 1) * n / (2 * m->outliers);
+}
+
+static float
+sign(uint64_t k)
+{
+	return k % 2 ? -1.0f : 1.0f;
+}
+
+static int
+plant_embd(const struct model *m, uint64_t r, float *row)
+{
+	const struct special *p = special_at(&m->s, r);
+
+	if (r != LINE_FEED && (!p || (p->key && !strcmp(p->key, "mask"))))
+		return 0;
+	for (uint64_t k = 0; k < m->outliers; k++)
+		row[spot(m, k, m->s.embd)] = sign(k) * massive;
+	return 1;
+}
+
+static int
+plant_ffn(const struct model *m, uint64_t r, float *row)
+{
+	for (uint64_t k = 0; k < m->outliers; k++)
+		if (r == spot(m, k, m->s.ffn)) {
+			row[spot(m, k, m->s.embd)] = sign(k);
+			return 1;
+		}
+	return 0;
+}
+
+static void
+add(struct model *m, const char *name, uint64_t in, uint64_t out, int type,
+    float mean, float std)
+{
+	uint64_t ne[2] = { in, out };
+
+	gguf_add_tensor(&m->w, name, out ? 2 : 1, ne, (enum ggml_type)type);
+	m->todo[m->n].type = (enum ggml_type)type;
+	m->todo[m->n].bytes =
+	    ggml_row_bytes((enum ggml_type)type, in) * (out ? out : 1);
+	m->todo[m->n].n_in = in;
+	m->todo[m->n].mean = mean;
+	m->todo[m->n].std = std;
+	if (m->outliers && !strcmp(name, "token_embd.weight"))
+		m->todo[m->n].plant = plant_embd;
+	if (m->outliers && (!strcmp(name, "blk.0.ffn_gate.weight") ||
+			       !strcmp(name, "blk.0.ffn_up.weight")))
+		m->todo[m->n].plant = plant_ffn;
+	m->n++;
+}
+
+static void
+add_matrix(struct model *m, const char *name, uint64_t in, uint64_t out)
+{
+	float std = strstr(name, "token_embd") ? 1 : 1 / sqrtf((float)in);
+
+	add(m, name, in, out, matrix_type(m, name, in), 0, std);
+}
+
+static void
+add_vector(struct model *m, const char *name, uint64_t n, float mean, float std)
+{
+	add(m, name, n, 0, GGML_F32, mean, std);
+}
+
+static void
+add_layer(struct model *m, uint64_t i)
+{
+	const struct shape *s = &m->s;
+	uint64_t kv = s->embd / s->heads * s->kv_heads;
+	char name[GGUF_MAX_NAME];
+
+#define NAME(part)                                                             \
+	(snprintf(name, sizeof name, "blk.%u.%s", (unsigned)i, part), name)
+	add_vector(m, NAME("attn_norm.weight"), s->embd, 1, 0.1f);
+	add_matrix(m, NAME("attn_q.weight"), s->embd, s->embd);
+	add_matrix(m, NAME("attn_k.weight"), s->embd, kv);
+	add_matrix(m, NAME("attn_v.weight"), s->embd, kv);
+	add_matrix(m, NAME("attn_output.weight"), s->embd, s->embd);
+	if (s->family == DREAM) {
+		add_vector(m, NAME("attn_q.bias"), s->embd, 0, 0.5f);
+		add_vector(m, NAME("attn_k.bias"), kv, 0, 0.5f);
+		add_vector(m, NAME("attn_v.bias"), kv, 0, 0.5f);
+	}
+	add_vector(m, NAME("ffn_norm.weight"), s->embd, 1, 0.1f);
+	add_matrix(m, NAME("ffn_gate.weight"), s->embd, s->ffn);
+	add_matrix(m, NAME("ffn_up.weight"), s->embd, s->ffn);
+	add_matrix(m, NAME("ffn_down.weight"), s->ffn, s->embd);
+#undef NAME
+}
+
 /* Is the byte its own character in byte-level BPE? */
 static int
 printable(unsigned b)
@@ -392,8 +427,7 @@ put_tokens(struct model *m)
 	char text[32];
 	size_t n;
 
-	gguf_put_array(
-	    &m->w, "tokenizer.ggml.tokens", GGUF_STRING, m->s.vocab);
+	gguf_put_array(&m->w, "tokenizer.ggml.tokens", GGUF_STRING, m->s.vocab);
 	for (uint64_t i = 0; i < m->s.vocab; i++) {
 		p = special_at(&m->s, i);
 		if (p)
@@ -408,8 +442,9 @@ put_tokens(struct model *m)
 	gguf_put_array(
 	    &m->w, "tokenizer.ggml.token_type", GGUF_I32, m->s.vocab);
 	for (uint64_t i = 0; i < m->s.vocab; i++)
-		gguf_item_i32(
-		    &m->w, special_at(&m->s, i) ? 3 : i < 256 ? 1 : 5);
+		gguf_item_i32(&m->w, special_at(&m->s, i) ? 3
+				     : i < 256		  ? 1
+							  : 5);
 }
 
 static void
@@ -430,8 +465,8 @@ put_vocabulary(struct model *m)
 		gguf_put_u32(&m->w, key, special_id(&m->s, &specials[i]));
 	}
 	gguf_put_str(&m->w, "tokenizer.chat_template",
-	    m->s.family == DREAM ? "<|im_start|>" :
-				   "<|start_header_id|><|end_header_id|>");
+	    m->s.family == DREAM ? "<|im_start|>"
+				 : "<|start_header_id|><|end_header_id|>");
 }
 
 static void
@@ -441,7 +476,7 @@ put_metadata(struct model *m)
 	struct gguf_writer *w = &m->w;
 	char key[64];
 
-#define KEY(part) \
+#define KEY(part)                                                              \
 	(snprintf(key, sizeof key, "%s." part, families[s->family]), key)
 	gguf_put_str(w, "general.architecture", families[s->family]);
 	gguf_put_str(w, "general.name", "random weights");
@@ -450,53 +485,74 @@ put_metadata(struct model *m)
 	gguf_put_u32(w, KEY("embedding_length"), (uint32_t)s->embd);
 	gguf_put_u32(w, KEY("feed_forward_length"), (uint32_t)s->ffn);
 	gguf_put_u32(w, KEY("attention.head_count"), (uint32_t)s->heads);
-	gguf_put_u32(
-	    w, KEY("attention.head_count_kv"), (uint32_t)s->kv_heads);
+	gguf_put_u32(w, KEY("attention.head_count_kv"), (uint32_t)s->kv_heads);
 	gguf_put_f32(w, KEY("attention.layer_norm_rms_epsilon"), s->eps);
 	gguf_put_f32(w, KEY("rope.freq_base"), s->rope_base);
-	gguf_put_u32(w, KEY("rope.dimension_count"),
-	    (uint32_t)(s->embd / s->heads));
+	gguf_put_u32(
+	    w, KEY("rope.dimension_count"), (uint32_t)(s->embd / s->heads));
 	gguf_put_u32(w, KEY("vocab_size"), (uint32_t)s->vocab);
 	gguf_put_bool(w, KEY("attention.causal"), 0);
 #undef KEY
 	if (s->family == LLADA)
 		gguf_put_bool(w, "diffusion.shift_logits", 0);
-	if (m->mix == MIX_Q4_K_M || m->mix == MIX_Q5_K_M)
+	if (m->mix >= MIX)
 		gguf_put_u32(w, "general.file_type",
-		    m->mix == MIX_Q4_K_M ? 15 : 17);
+		    quantmix_file_type((enum quantmix)(m->mix - MIX)));
 	put_vocabulary(m);
 }
 
 static void
 add_tensors(struct model *m)
 {
-	add_matrix(m, "token_embd.weight", 0, m->s.embd, m->s.vocab);
+	add_matrix(m, "token_embd.weight", m->s.embd, m->s.vocab);
 	for (uint64_t i = 0; i < m->s.layers; i++)
 		add_layer(m, i);
 	add_vector(m, "output_norm.weight", m->s.embd, 1, 0.1f);
 	if (!m->tied)
-		add_matrix(m, "output.weight", 0, m->s.embd, m->s.vocab);
+		add_matrix(m, "output.weight", m->s.embd, m->s.vocab);
+}
+
+/* Draw and write the bytes of a tensor, a batch or a row at a time. */
+static int
+write_tensor(struct model *m, const struct tensor *t, uint64_t state, FILE *f,
+    struct err *err)
+{
+	uint64_t block = ggml_type_info(t->type)->block_bytes;
+	uint64_t n, left, batch = BATCH / block * block, row = 0;
+	float *x = malloc((size_t)t->n_in * sizeof *x);
+	unsigned char *buf;
+	int rc = 0;
+
+	if (t->plant)
+		batch = ggml_row_bytes(t->type, t->n_in);
+	buf = malloc((size_t)batch);
+	if (!x || !buf)
+		rc = err_set(err, "out of memory");
+	for (left = t->bytes; rc == 0 && left > 0; left -= n, row++) {
+		n = left < batch ? left : batch;
+		draw(t->type, &state, buf, (size_t)n, t->mean, t->std);
+		if (t->plant) {
+			decode_row(t->type, buf, (size_t)t->n_in, x);
+			if (t->plant(m, row, x))
+				quantize_row(t->type, x, (size_t)t->n_in, buf);
+		}
+		rc = gguf_write_data(&m->w, f, buf, (size_t)n, err);
+	}
+	free(x);
+	free(buf);
+	return rc;
 }
 
 static int
 write_tensors(struct model *m, FILE *f, struct err *err)
 {
-	static unsigned char buf[BATCH];
-	uint64_t left, state, n, block;
+	uint64_t state;
 
 	for (int i = 0; i < m->n; i++) {
 		state = m->seed * 0x2545f4914f6cdd1du + (uint64_t)i;
 		state = next(&state);
-		block = ggml_type_info(m->todo[i].type)->block_bytes;
-		for (left = m->todo[i].bytes; left > 0; left -= n) {
-			n = BATCH / block * block;
-			if (n > left)
-				n = left;
-			draw(m->todo[i].type, &state, buf, n, m->todo[i].mean,
-			    m->todo[i].std);
-			if (gguf_write_data(&m->w, f, buf, n, err) < 0)
-				return -1;
-		}
+		if (write_tensor(m, &m->todo[i], state, f, err) < 0)
+			return -1;
 	}
 	return gguf_write_end(&m->w, err);
 }
@@ -506,8 +562,7 @@ check_shape(const struct model *m)
 {
 	const struct shape *s = &m->s;
 	struct err err = { 0 };
-	int blocks =
-	    m->mix >= MIX_Q4_K_M || ggml_type_info(m->mix)->block > 1;
+	int blocks = m->mix >= MIX_ALL || ggml_type_info(m->mix)->block > 1;
 
 	if (s->embd % s->heads || s->embd / s->heads % 2)
 		err_set(&err, "--embd must be an even multiple of --heads");
@@ -515,6 +570,8 @@ check_shape(const struct model *m)
 		err_set(&err, "--heads must be a multiple of --kv-heads");
 	else if (blocks && (s->embd % 32 || s->ffn % 32))
 		err_set(&err, "--embd and --ffn must be multiples of 32");
+	else if (m->outliers > s->embd || m->outliers > s->ffn)
+		err_set(&err, "--outliers must not be above --embd or --ffn");
 	else if (s->vocab < 264)
 		err_set(&err, "--vocab must be at least 264");
 	if (err.set)
@@ -599,14 +656,16 @@ main(int argc, char **argv)
 		    "Q4_K_M (default), Q5_K_M, Q4_K_S, mixed, or one type",
 		    .words = mixes },
 		{ "tied", OPT_FLAG, &m.tied, NULL, "no output.weight" },
+		{ "outliers", OPT_UINT, &m.outliers, "N",
+		    "channels with massive activations on control tokens" },
 		{ "seed", OPT_UINT, &m.seed, "N", "seed of the weights",
 		    .max = UINT64_MAX },
 		{ "output", OPT_STR, &output, "FILE", "the file to write",
 		    .required = 1, .given = &have_output },
 		{ 0 },
 	};
-	int rest = tool_start(opts, argc, argv,
-	    "Write a GGUF model with random weights.");
+	int rest = tool_start(
+	    opts, argc, argv, "Write a GGUF model with random weights.");
 
 	tool_no_operands(rest, argc, argv);
 	m.s = presets[shape];

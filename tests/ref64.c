@@ -6,9 +6,11 @@
  *
  * Reads one token line, writes logits as dllm-forward does, but as f8: a row
  * for every position that the model can predict.  --dump writes every stage.
+ * --round N rounds the activations of quantised matrices to 8 bits with one
+ * scale per N elements: what other ways of rounding would cost.
  */
 #define PROG "ref64"
-#define USAGE "ref64 --model PATH [--dump DIR] <TOKENS >LOGITS"
+#define USAGE "ref64 --model PATH [--dump DIR] [--round N] <TOKENS >LOGITS"
 
 #include <math.h>
 
@@ -21,6 +23,7 @@
 static const char *model_path, *dump_dir;
 static struct model m;
 static size_t n; /* tokens */
+static uint64_t round_group;
 
 static double *
 zeros(size_t count)
@@ -68,13 +71,36 @@ stage(int layer, const char *name, const double *x, size_t width)
 	fclose(f);
 }
 
+/* A copy of x (n, width), rounded to 8 bits in groups along the width. */
+static double *
+rounded(const double *x, size_t width)
+{
+	size_t group = (size_t)round_group;
+	double *y = zeros(n * width), max;
+
+	for (size_t t = 0; t < n; t++)
+		for (size_t i = 0; i < width; i += group) {
+			size_t at = t * width + i;
+			size_t len = width - i < group ? width - i : group;
+
+			max = 0;
+			for (size_t j = at; j < at + len; j++)
+				max = fmax(max, fabs(x[j]));
+			for (size_t j = at; max > 0 && j < at + len; j++)
+				y[j] = nearbyint(x[j] * 127 / max) * max / 127;
+		}
+	return y;
+}
+
 /* y (n, n_out) = x (n, n_in) times w, plus the bias (n_out) unless NULL. */
 static double *
 product(const struct matrix *w, const float *bias, const double *x)
 {
-	double *y = zeros(n * w->n_out);
+	double *y = zeros(n * w->n_out), *copy = NULL;
 	float *row = malloc(w->n_in * sizeof *row);
 
+	if (round_group && ggml_type_info(w->type)->use == GGML_QUANT)
+		x = copy = rounded(x, w->n_in);
 	for (size_t r = 0; r < w->n_out; r++) {
 		decode_row(w->type, w->data + r * w->row_bytes, w->n_in, row);
 		for (size_t t = 0; t < n; t++) {
@@ -88,6 +114,7 @@ product(const struct matrix *w, const float *bias, const double *x)
 		}
 	}
 	free(row);
+	free(copy);
 	return y;
 }
 
@@ -278,6 +305,8 @@ main(int argc, char **argv)
 		    .given = &(int){ 0 }, .help = "GGUF model" },
 		{ "dump", OPT_STR, &dump_dir, .arg = "DIR",
 		    .help = "write every stage into this folder" },
+		{ "round", OPT_UINT, &round_group, .arg = "N", .min = 1,
+		    .help = "round activations to 8 bits per N elements" },
 		{ 0 }
 	};
 	struct tokline in = { .f = stdin };

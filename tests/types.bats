@@ -70,6 +70,54 @@ check_quantised() {
 	[ "$status" -eq 1 ]
 }
 
+@test "types: the oracle rounds as llama.cpp does where it is told to" {
+	echo 257 72 101 108 108 111 32 259 259 259 259 259 >ids
+	for name in tiny-llada-q4km tiny-dream-q4km; do
+		mkdir "$name"
+		ref64 --model "$golden/models/$name.gguf" --round 256 \
+		    --dump "$name" <ids >ref.npy
+		npy-cmp --max-rel-l2 1e-6 "$name/logits.npy" \
+		    "$golden/logits/$name/logits-llamacpp.npy" >&2
+	done
+}
+
+# the relative L2 of two arrays, as an integer in units of 1e-6
+distance() {
+	npy-cmp --max-abs 1e30 "$1" "$2" |
+		awk '$1 == "rel-l2" { printf "%.0f", $2 * 1e6 }'
+}
+
+@test "types: massive activations cost nothing with a scale per 32" {
+	set -- --vocab 600 --embd 512 --ffn 1024 --heads 4
+	echo 592 597 65 66 67 10 68 69 599 10 596 596 596 >ids
+	for n in 0 1 4; do
+		gguf-synth "$@" --outliers "$n" --output m.gguf
+		mkdir "$n"
+		ref64 --model m.gguf --dump "$n" <ids >ref.npy
+		logits f32.npy --activations f32
+		npy-cmp --max-rel-l2 1e-5 --argmax clear f32.npy ref.npy >&2
+		logits q8.npy
+		npy-cmp --max-rel-l2 0.02 --argmax clear q8.npy ref.npy >&2
+		ref64 --model m.gguf --round 256 <ids >round.npy
+		q8=$(distance q8.npy ref.npy)
+		coarse=$(distance round.npy ref.npy)
+		echo "outliers $n: $q8, with a scale per 256 $coarse" >&2
+		[ "$q8" -lt "$coarse" ]
+	done
+	# They are there: a thousand in the stream, more in the feed-forward.
+	run npy-cmp --max-abs 900 4/embd.npy 0/embd.npy
+	[ "$status" -eq 1 ]
+	npy-cmp --max-abs 1100 4/embd.npy 0/embd.npy
+	run npy-cmp --max-abs 100 4/00.ffn_act.npy 0/00.ffn_act.npy
+	[ "$status" -eq 1 ]
+	# Only on control tokens and line feeds, not on text and masks.
+	for row in 0 1 5 8 9; do
+		run npy-cmp --rows "$row" --max-abs 900 4/embd.npy 0/embd.npy
+		[ "$status" -eq 1 ]
+	done
+	npy-cmp --rows 2:3,6:2,10:3 --max-abs 20 4/embd.npy 0/embd.npy
+}
+
 @test "types: floats, rows of any length" {
 	for type in $floats; do
 		check --type "$type" --embd 66 --ffn 35 --heads 3
