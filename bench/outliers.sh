@@ -8,7 +8,7 @@
 # usage: make bench tests, then
 #        PATH=build/bin:build/tests:build/bench:$PATH bench/outliers.sh [LAYERS]
 set -eu
-layers=${1:-3}
+layers=${1:-2}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dllm.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 129' HUP
