@@ -28,23 +28,22 @@
 static const struct kern scalar = SCALAR_TABLE(scalar);
 #ifdef KERN_X86
 static const struct kern avx2 = SCALAR_TABLE(avx2);
-static const struct kern avx512vnni = {
-	.name = "avx512vnni",
-	.lanes = 16,
-	.pack_quant = pack_quant_avx512vnni,
-	.pack_float = pack_float_avx2,
-	.expand = expand_avx512vnni,
-	.decode = decode_row,
-	.matmul_quant = matmul_quant_avx512vnni,
-	.matmul_float = matmul_float_avx2,
-	.rmsnorm = rmsnorm_avx2,
-	.add = add_avx2,
-	.rope = rope_avx2,
-	.pack_keys = pack_keys_avx2,
-	.attention = attention_avx2,
-	.silu_mul = silu_mul_avx2,
-	.all_finite = all_finite_avx2,
-};
+#define GROUP_TABLE(name_, lanes_, quant, floats) \
+	{ \
+		.name = name_, .lanes = lanes_, \
+		.pack_quant = pack_quant_##quant, \
+		.pack_float = pack_float_##floats, .expand = expand_##quant, \
+		.decode = decode_##floats, \
+		.matmul_quant = matmul_quant_##quant, \
+		.matmul_float = matmul_float_##floats, \
+		.rmsnorm = rmsnorm_##floats, .add = add_##floats, \
+		.rope = rope_##floats, .pack_keys = pack_keys_##floats, \
+		.attention = attention_##floats, \
+		.silu_mul = silu_mul_##floats, \
+		.all_finite = all_finite_##floats \
+	}
+static const struct kern avx512vnni =
+    GROUP_TABLE("avx512vnni", 16, avx512vnni, avx512vnni);
 #endif
 
 /* From the plainest to the one that is best where it runs. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "expand.h"
 #include "fmath.h"
 
 enum { MIN_PIECE = 4 }; /* tokens a thread claims at least */
@@ -330,8 +329,9 @@ embd_job(void *arg, unsigned thread, size_t from, size_t to)
 	(void)thread;
 	item_rows(f, &from, &to);
 	for (size_t t = from; t < to; t++)
-		decode_row(e->type, e->data + (size_t)f->ids[t] * e->row_bytes,
-		    e->n_in, fbuf(f, X) + t * e->n_in);
+		f->k->decode(e->type,
+		    e->data + (size_t)f->ids[t] * e->row_bytes, e->n_in,
+		    fbuf(f, X) + t * e->n_in);
 }
 
 /* x += residual; h = norm of x; pack h. */

@@ -7,19 +7,26 @@
  */
 enum { TILE_BYTES = 192 * 1024, MIN_ROWS = 16, MAX_ROWS = KERN_TILE_ROWS };
 
+static int
+uses_quant(const struct products *job, const struct matrix *w)
+{
+	return job->xq && ggml_type_info(w->type)->use == GGML_QUANT;
+}
+
 /* The number of rows does not influence results. */
 static size_t
-tile_rows(size_t n_in)
+tile_rows(size_t n_in, int quant)
 {
-	size_t rows = TILE_BYTES / n_in / 16 * 16;
+	size_t row = quant ? n_in : n_in * sizeof(float);
+	size_t rows = TILE_BYTES / row / 16 * 16;
 
 	return rows < MIN_ROWS ? MIN_ROWS : rows > MAX_ROWS ? MAX_ROWS : rows;
 }
 
 static size_t
-n_tiles(const struct matrix *w)
+n_tiles(const struct products *job, const struct matrix *w)
 {
-	size_t rows = tile_rows(w->n_in);
+	size_t rows = tile_rows(w->n_in, uses_quant(job, w));
 
 	return (w->n_out + rows - 1) / rows;
 }
@@ -27,8 +34,8 @@ n_tiles(const struct matrix *w)
 size_t
 product_scratch(size_t n_in)
 {
-	size_t quant = wtile_bytes(tile_rows(n_in), n_in);
-	size_t floats = tile_rows(n_in) * n_in * sizeof(float);
+	size_t quant = wtile_bytes(tile_rows(n_in, 1), n_in);
+	size_t floats = tile_rows(n_in, 0) * n_in * sizeof(float);
 
 	return ((quant > floats ? quant : floats) + 63) / 64 * 64;
 }
@@ -44,7 +51,7 @@ multiply(const struct products *job, const struct product *p, size_t r0,
 	float *y = p->y + r0, *rows = scratch;
 	struct wtile tile;
 
-	if (job->xq && ggml_type_info(w->type)->use == GGML_QUANT) {
+	if (uses_quant(job, w)) {
 		wtile_place(&tile, scratch, n, w->n_in);
 		k->expand(&tile, w->type, src, w->row_bytes, n, w->n_in);
 		k->matmul_quant(
@@ -72,9 +79,9 @@ product_job(void *arg, unsigned thread, size_t from, size_t to)
 		const struct product *p = job->p;
 		size_t tile = i, rows;
 
-		for (; tile >= n_tiles(p->w); p++)
-			tile -= n_tiles(p->w);
-		rows = tile_rows(p->w->n_in);
+		for (; tile >= n_tiles(job, p->w); p++)
+			tile -= n_tiles(job, p->w);
+		rows = tile_rows(p->w->n_in, uses_quant(job, p->w));
 		tile *= rows;
 		if (rows > p->w->n_out - tile)
 			rows = p->w->n_out - tile;
@@ -99,6 +106,6 @@ product_run(struct products *job, struct pool *pool)
 	size_t items = 0;
 
 	for (int i = 0; i < job->n; i++)
-		items += n_tiles(job->p[i].w);
+		items += n_tiles(job, job->p[i].w);
 	pool_run(pool, product_job, job, items, 1);
 }
