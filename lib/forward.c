@@ -55,6 +55,7 @@ struct forward {
 	forward_stage_fn *stage_fn;
 	void *stage_arg;
 	double ms_embd, ms_head, *ms_layer;
+	double ms_part[FORWARD_PARTS], lap; /* when the last part ended */
 
 	/* Arguments of the piece of work that the pool does at the moment. */
 	size_t unit; /* tokens per item */
@@ -208,6 +209,16 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* What was done since the last call was this part. */
+static void
+lap(struct forward *f, enum forward_part part)
+{
+	double t = now_ms();
+
+	f->ms_part[part] += t - f->lap;
+	f->lap = t;
 }
 
 /*
@@ -461,6 +472,7 @@ product(struct forward *f, const struct matrix *w, float *y)
 
 	product_add(&job, w, y, NULL);
 	product_run(&job, f->pool);
+	lap(f, FORWARD_PRODUCT);
 }
 
 /*
@@ -476,6 +488,7 @@ run_norm(struct forward *f, const struct stage_name names[3],
 	f->residual = residual;
 	want_packed(f, a, b, c);
 	over_rows(f, norm_job);
+	lap(f, FORWARD_NORM);
 	return check(f, names, err);
 }
 
@@ -505,8 +518,10 @@ run_attention(struct forward *f, int i, struct err *err)
 	product_add(&job, &y->k, fbuf(f, K), y->k_bias);
 	product_add(&job, &y->v, fbuf(f, V), y->v_bias);
 	product_run(&job, f->pool);
+	lap(f, FORWARD_PRODUCT);
 	f->unit = KERN_KEY_LANES;
 	over_rows(f, rope_job);
+	lap(f, FORWARD_ROPE);
 	if (check(f, qkv, err) < 0 ||
 	    stage(f, i, "q", fbuf(f, Q), q, err) < 0 ||
 	    stage(f, i, "k", fbuf(f, K), kv, err) < 0 ||
@@ -518,10 +533,12 @@ run_attention(struct forward *f, int i, struct err *err)
 	}
 	pool_run(f->pool, attention_job, f,
 	    m->n_heads * ((f->n_cur + KERN_QUERIES - 1) / KERN_QUERIES), 1);
+	lap(f, FORWARD_ATTENTION);
 	if (stage(f, i, "attn", fbuf(f, ATTN), q, err) < 0)
 		return -1;
 	want_packed(f, &y->attn_out, NULL, NULL);
 	over_rows(f, attn_pack_job);
+	lap(f, FORWARD_QUANTISE);
 	if (check(f, attn, err) < 0)
 		return -1;
 	product(f, &y->attn_out, fbuf(f, T));
@@ -541,8 +558,10 @@ run_ffn(struct forward *f, int i, struct err *err)
 	product_add(&job, &y->gate, fbuf(f, GATE), NULL);
 	product_add(&job, &y->up, fbuf(f, UP), NULL);
 	product_run(&job, f->pool);
+	lap(f, FORWARD_PRODUCT);
 	want_packed(f, &y->down, NULL, NULL);
 	over_rows(f, act_job);
+	lap(f, FORWARD_ACT);
 	if (stage(f, i, "ffn_act", fbuf(f, GATE), m->n_ff, err) < 0 ||
 	    check(f, act, err) < 0)
 		return -1;
@@ -588,7 +607,10 @@ run(struct forward *f, struct err *err)
 	f->gathered = 0;
 	f->n_cur = f->n;
 	f->unit = MIN_PIECE;
+	memset(f->ms_part, 0, sizeof f->ms_part);
+	f->lap = start;
 	over_rows(f, embd_job);
+	lap(f, FORWARD_EMBD);
 	if (stage(f, -1, "embd", fbuf(f, X), m->n_embd, err) < 0)
 		return -1;
 	t = now_ms();
@@ -712,9 +734,13 @@ forward_head(struct forward *f, size_t first, size_t count, float *out,
 	struct logits_check c = { f, out, first };
 	double start = now_ms();
 
+	if (count == 0)
+		return 0;
+	f->lap = start;
 	product_add(&job, &f->m->head, out, NULL);
 	product_run(&job, f->pool);
 	pool_run(f->pool, logits_job, &c, count, 1);
+	lap(f, FORWARD_HEAD);
 	f->ms_head += now_ms() - start;
 	return check(f, logits, err);
 }
@@ -754,6 +780,7 @@ forward_times(const struct forward *f, struct forward_times *t)
 	t->embd = f->ms_embd;
 	t->head = f->ms_head;
 	t->layer = f->ms_layer;
+	memcpy(t->part, f->ms_part, sizeof t->part);
 }
 
 int

@@ -50,10 +50,11 @@ size_t forward_position(const struct forward *f, size_t i);
 
 /*
  * Logits of rows first to first+count-1 of the last forward_hidden, each row
- * predicting its position: out (count, n_vocab).  first is a multiple of
- * FORWARD_ROWS.
+ * predicting its position: out (count, n_vocab).  first is a multiple of 16.
+ * The head's weights are expanded once per call: FORWARD_ROWS rows at a time
+ * keep that cheap and the memory small.
  */
-enum { FORWARD_ROWS = 64 };
+enum { FORWARD_ROWS = 192 };
 int forward_head(struct forward *f, size_t first, size_t count, float *out,
     struct err *err);
 
@@ -67,10 +68,25 @@ typedef int forward_stage_fn(void *arg, int layer, const char *stage,
 int forward_stages(struct forward *f, const int32_t *ids, size_t n,
     forward_stage_fn *fn, void *arg, struct err *err);
 
-/* Milliseconds that the parts of the last run took; layer (n_layers). */
+/*
+ * Milliseconds of the last run: of everything before the layers, of each layer,
+ * of the last norm and all heads; and the same time by kind of work.
+ */
+enum forward_part {
+	FORWARD_EMBD,
+	FORWARD_NORM,      /* residuals and norms, with quantisation */
+	FORWARD_QUANTISE,  /* of attention's output */
+	FORWARD_PRODUCT,   /* matrices, without the head */
+	FORWARD_ROPE,      /* rotation, panels of keys, checks */
+	FORWARD_ATTENTION,
+	FORWARD_ACT,       /* silu(gate) * up, with quantisation */
+	FORWARD_HEAD,      /* with the check for finite logits */
+	FORWARD_PARTS
+};
 struct forward_times {
 	double embd, head;
-	const double *layer;
+	const double *layer; /* (n_layers) */
+	double part[FORWARD_PARTS];
 };
 void forward_times(const struct forward *f, struct forward_times *t);
 

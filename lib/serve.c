@@ -57,20 +57,6 @@ room(void *p, size_t *cap, size_t n, size_t size, struct err *err)
 	return p;
 }
 
-/* All rows, in chunks that start where forward_head wants them to. */
-static int
-head(struct forward *f, float *out, size_t n_vocab, struct err *err)
-{
-	size_t rows = forward_rows(f), n;
-
-	for (size_t i = 0; i < rows; i += n) {
-		n = rows - i < FORWARD_ROWS ? rows - i : FORWARD_ROWS;
-		if (forward_head(f, i, n, out + i * n_vocab, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /*
  * Map the shared file as large as it is now: its owner reserves the space after
  * the greeting.
@@ -114,7 +100,8 @@ shared_logits(struct loop *l, uint64_t *bytes, struct err *err)
 		return -1;
 	memset(l->map, 0, n);
 	if (forward_hidden(s->f, l->q.ids.id, l->q.ids.n, &l->q.rows, err) < 0 ||
-	    head(s->f, (float *)((char *)l->map + n), s->m->n_vocab, err) < 0)
+	    forward_head(s->f, 0, forward_rows(s->f),
+	        (float *)((char *)l->map + n), err) < 0)
 		return -1;
 	memcpy(l->map, header, n);
 	return 0;
@@ -134,7 +121,8 @@ named_logits(struct loop *l, uint64_t *bytes, struct err *err)
 		return -1;
 	l->logits = room(l->logits, &l->logits_cap, rows * s->m->n_vocab,
 	    sizeof *l->logits, err);
-	if (!l->logits || head(s->f, l->logits, s->m->n_vocab, err) < 0)
+	if (!l->logits ||
+	    forward_head(s->f, 0, forward_rows(s->f), l->logits, err) < 0)
 		return -1;
 	return npy_save_f32(s->logits.path, rows, s->m->n_vocab, l->logits,
 	    err);
@@ -192,8 +180,9 @@ statistics(struct loop *l, struct err *err)
 	if (forward_hidden(f, l->q.ids.id, l->q.ids.n, &l->q.rows, err) < 0)
 		return -1;
 	rows = forward_rows(f);
-	l->logits = room(l->logits, &l->logits_cap, FORWARD_ROWS * v,
-	    sizeof *l->logits, err);
+	n = rows < FORWARD_ROWS ? rows : FORWARD_ROWS;
+	l->logits = room(
+	    l->logits, &l->logits_cap, n * v, sizeof *l->logits, err);
 	l->row = room(l->row, &l->row_cap, rows, sizeof *l->row, err);
 	if (!l->logits || !l->row)
 		return -1;
