@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016,SC2034,SC2154 # literal text; set for bats or by run
 
 load helpers
-BATS_TEST_TIMEOUT=120
+BATS_TEST_TIMEOUT=300
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return

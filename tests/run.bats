@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2154 # set for bats, set by run
 
 load helpers
-BATS_TEST_TIMEOUT=60
+BATS_TEST_TIMEOUT=300
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return

@@ -4,7 +4,7 @@
 # shellcheck disable=SC1003,SC2016,SC2034,SC2154 # literal text; set for bats or by run
 
 load helpers
-BATS_TEST_TIMEOUT=60
+BATS_TEST_TIMEOUT=300
 
 # stand_in NAME BODY: a tool beside the wrapper that logs its arguments
 stand_in() {
