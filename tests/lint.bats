@@ -71,8 +71,9 @@ tools() {
 	for tool in $(tools); do
 		"$tool" --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p' |
 			sort >"$BATS_TEST_TMPDIR/help"
-		sed -n '/^\.It Fl/p' "man/$tool.1" | grep -o '\\-[a-z0-9-]*' |
-			sed 's/^\\-//' | sort >"$BATS_TEST_TMPDIR/page"
+		sed -n 's/\\-/-/g; /^\.It Fl/p' "man/$tool.1" |
+			grep -o 'Fl -[a-z0-9-]*' | sed 's/^Fl -//' |
+			sort >"$BATS_TEST_TMPDIR/page"
 		diff "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page" >&2 || {
 			echo "$tool" >&2
 			false
