@@ -48,6 +48,24 @@ chat_recognise(struct gguf_str source)
 }
 
 int
+chat_find(const struct gguf *g, enum chat_template *tmpl, struct err *err)
+{
+	struct gguf_str source;
+	int found = gguf_get_str(g, "tokenizer.chat_template", &source, err);
+
+	if (found < 0)
+		return -1;
+	if (!found)
+		return err_set(err, "no chat template (give --template llada "
+		    "or --template chatml)");
+	*tmpl = chat_recognise(source);
+	if (*tmpl == CHAT_UNKNOWN)
+		return err_set(err, "chat template not recognised (give "
+		    "--template llada, --template chatml or --no-chat)");
+	return 0;
+}
+
+int
 chat_has_bos(enum chat_template tmpl)
 {
 	return forms[tmpl].bos;
@@ -56,21 +74,30 @@ chat_has_bos(enum chat_template tmpl)
 struct renderer {
 	struct tokenizer *t;
 	const struct form *form;
-	const char *name; /* of the template */
+	enum chat_template tmpl;
 	struct tokens *out;
 	struct err *err;
 };
 
+static int32_t
+control(struct tokenizer *t, enum chat_template tmpl, const char *text,
+    struct err *err)
+{
+	int32_t id = tokenizer_control(t, text);
+
+	if (id < 0)
+		err_set(err,
+		    "template %s: the vocabulary has no control token %s",
+		    chat_template_names[tmpl], text);
+	return id;
+}
+
 static int
 put_control(struct renderer *r, const char *text)
 {
-	int32_t id = tokenizer_control(r->t, text);
+	int32_t id = control(r->t, r->tmpl, text, r->err);
 
-	if (id < 0)
-		return err_set(r->err,
-		    "template %s: the vocabulary has no control token %s",
-		    r->name, text);
-	return tokens_push(r->out, id, r->err);
+	return id < 0 ? -1 : tokens_push(r->out, id, r->err);
 }
 
 static int
@@ -135,7 +162,7 @@ chat_encode(struct tokenizer *t, enum chat_template tmpl,
     struct err *err)
 {
 	const struct form *f = &forms[tmpl];
-	struct renderer r = { t, f, chat_template_names[tmpl], out, err };
+	struct renderer r = { t, f, tmpl, out, err };
 
 	if (f->system && (n == 0 || strcmp(m[0].role, "system")) &&
 	    put_message(&r, "system", f->system, strlen(f->system), 0) < 0)
@@ -144,6 +171,25 @@ chat_encode(struct tokenizer *t, enum chat_template tmpl,
 		if (put_message(&r, m[i].role, m[i].text, m[i].n, special) < 0)
 			return -1;
 	return put_turn(&r, "assistant", "", 0, 0);
+}
+
+int
+chat_next(struct tokenizer *t, enum chat_template tmpl, const char *text,
+    size_t n, int special, struct tokens *out, struct err *err)
+{
+	const struct form *f = &forms[tmpl];
+	struct renderer r = { t, f, tmpl, out, err };
+
+	if (put_text(&r, f->after_end, strlen(f->after_end), 0) < 0 ||
+	    put_message(&r, "user", text, n, special) < 0)
+		return -1;
+	return put_turn(&r, "assistant", "", 0, 0);
+}
+
+int32_t
+chat_end(struct tokenizer *t, enum chat_template tmpl, struct err *err)
+{
+	return control(t, tmpl, forms[tmpl].end, err);
 }
 
 static const struct json *

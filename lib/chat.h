@@ -23,6 +23,9 @@ extern const char *const chat_template_names[];
 /* Which one is it? */
 enum chat_template chat_recognise(struct gguf_str source);
 
+/* The template of a file; none, or one that is not recognised, is an error. */
+int chat_find(const struct gguf *g, enum chat_template *tmpl, struct err *err);
+
 /* Does this template begin with the BOS token? */
 int chat_has_bos(enum chat_template tmpl);
 
@@ -43,6 +46,17 @@ struct chat_message {
  */
 int chat_encode(struct tokenizer *t, enum chat_template tmpl,
     const struct chat_message *m, size_t n, int special, struct tokens *out,
+    struct err *err);
+
+/*
+ * Append what stands between an answer, which ends with the token of
+ * chat_end, and the next one: the user's turn, the header of the answer.
+ */
+int chat_next(struct tokenizer *t, enum chat_template tmpl, const char *text,
+    size_t n, int special, struct tokens *out, struct err *err);
+
+/* The token that ends a turn, or -1 with err set. */
+int32_t chat_end(struct tokenizer *t, enum chat_template tmpl,
     struct err *err);
 
 /* A conversation read from JSON lines; zero before use. */

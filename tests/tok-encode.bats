@@ -6,7 +6,7 @@
 load helpers
 BATS_TEST_TIMEOUT=60
 
-usage='tok-encode: usage: tok-encode --model PATH [--prompt TEXT | --prompt-file FILE | --messages FILE] [OPTION ...]'
+usage='tok-encode: usage: tok-encode --model PATH [--prompt TEXT | --prompt-file FILE | --messages FILE | --pairs FILE] [OPTION ...]'
 
 setup_file() {
 	local f
@@ -183,6 +183,8 @@ $usage" tok-encode --prompt x
 	usage_error '--prompt and --prompt-file exclude each other' --prompt a --prompt-file b
 	usage_error '--prompt and --messages exclude each other' --prompt '' --messages b
 	usage_error '--prompt-file and --messages exclude each other' --prompt-file a --messages b
+	usage_error '--messages and --pairs exclude each other' --pairs a --messages b
+	usage_error '--lines excludes --pairs' --lines --pairs a
 	usage_error '--lines and --null exclude each other' --lines --null
 	usage_error '--lines excludes --prompt' --lines --prompt a
 	usage_error '--null excludes --messages' --null --messages a

@@ -4,7 +4,7 @@
 #define PROG "tok-encode"
 #define USAGE \
 	"tok-encode --model PATH [--prompt TEXT | --prompt-file FILE | " \
-	"--messages FILE] [OPTION ...]"
+	"--messages FILE | --pairs FILE] [OPTION ...]"
 
 #include "tool.h"
 
@@ -12,9 +12,11 @@
 
 #include "chat.h"
 #include "gguf.h"
+#include "jsonl.h"
 #include "tokenizer.h"
 
-static const char *model, *prompt, *prompt_file, *messages, *system_text;
+static const char *model, *prompt, *prompt_file, *messages, *pairs,
+    *system_text;
 static int template = CHAT_UNKNOWN, template_given;
 static int chat = -1, bos = -1; /* -1: as the model asks for */
 static int special, lines, null, json, verbose, model_given;
@@ -28,6 +30,8 @@ static const struct opt opts[] = {
 	    "read the prompt from a file" },
 	{ "messages", OPT_STR, &messages, "FILE",
 	    "a conversation, JSON lines of role and content" },
+	{ "pairs", OPT_STR, &pairs, "FILE",
+	    "prompts and answers to score, JSON lines of both" },
 	{ "system", OPT_STR, &system_text, "TEXT",
 	    "a system message in front" },
 	{ "template", OPT_WORD, &template, "NAME",
@@ -56,10 +60,17 @@ struct output {
 	size_t n, cap;
 };
 
+/* The options that name the input, of which one may be given. */
+static const struct {
+	const char *name, *const *value;
+} inputs[] = { { "prompt", &prompt }, { "prompt-file", &prompt_file },
+	{ "messages", &messages }, { "pairs", &pairs } };
+enum { N_INPUTS = sizeof inputs / sizeof *inputs };
+
 static int
 reads_stdin(void)
 {
-	const char *path = messages ? messages : prompt_file;
+	const char *path = messages ? messages : pairs ? pairs : prompt_file;
 
 	return path ? !strcmp(path, "-") : !prompt;
 }
@@ -69,18 +80,18 @@ check_usage(void)
 {
 	struct err err = { 0 };
 
-	if (prompt && prompt_file)
-		err_set(&err, "--prompt and --prompt-file exclude each other");
-	if (prompt && messages)
-		err_set(&err, "--prompt and --messages exclude each other");
-	if (prompt_file && messages)
-		err_set(&err,
-		    "--prompt-file and --messages exclude each other");
+	for (int i = 0; i < N_INPUTS; i++)
+		for (int j = i + 1; j < N_INPUTS; j++)
+			if (*inputs[i].value && *inputs[j].value)
+				err_set(&err, "--%s and --%s exclude each other",
+				    inputs[i].name, inputs[j].name);
 	if (lines && null)
 		err_set(&err, "--lines and --null exclude each other");
-	if ((lines || null) && (prompt || messages))
-		err_set(&err, "--%s excludes --%s", lines ? "lines" : "null",
-		    prompt ? "prompt" : "messages");
+	for (int i = 0; i < N_INPUTS; i++)
+		if ((lines || null) && *inputs[i].value &&
+		    inputs[i].value != &prompt_file)
+			err_set(&err, "--%s excludes --%s",
+			    lines ? "lines" : "null", inputs[i].name);
 	if (chat == 0 && (template_given || system_text || messages))
 		err_set(&err, "--no-chat excludes --%s", template_given ?
 		    "template" : system_text ? "system" : "messages");
@@ -125,6 +136,7 @@ static int
 choose_template(const struct gguf *g, struct err *err)
 {
 	int must = chat > 0 || system_text || messages, base, found;
+	enum chat_template it;
 	struct gguf_str source;
 
 	if (chat == 0 || template_given)
@@ -135,13 +147,9 @@ choose_template(const struct gguf *g, struct err *err)
 		return -1;
 	if (!must && (base || !found))
 		return 0;
-	if (!found)
-		return err_set(err, "%s: no chat template (give --template "
-		    "llada or --template chatml)", model);
-	template = chat_recognise(source);
-	if (template == CHAT_UNKNOWN)
-		return err_set(err, "%s: chat template not recognised (give "
-		    "--template llada, --template chatml or --no-chat)", model);
+	if (chat_find(g, &it, err) < 0)
+		return err_prefix(err, "%s", model);
+	template = it;
 	return 0;
 }
 
@@ -188,14 +196,11 @@ encode_messages(struct tokenizer *t, const struct chat_message *m, size_t n,
 	return rc;
 }
 
-/* Append one sequence: a conversation or, for m NULL, text. */
+/* What was appended to the ids is a sequence. */
 static int
-encode(struct output *o, struct tokenizer *t, const struct chat_message *m,
-    size_t n, const char *text, size_t len, struct err *err)
+end_sequence(struct output *o, struct err *err)
 {
-	struct chat_message user = { "user", text, len };
 	size_t *p;
-	int rc;
 
 	if (o->n == o->cap) {
 		o->cap = o->cap ? 2 * o->cap : 64;
@@ -204,6 +209,18 @@ encode(struct output *o, struct tokenizer *t, const struct chat_message *m,
 			return err_set(err, "out of memory");
 		o->end = p;
 	}
+	o->end[o->n++] = o->ids.n;
+	return 0;
+}
+
+/* Append one sequence: a conversation or, for m NULL, text. */
+static int
+encode(struct output *o, struct tokenizer *t, const struct chat_message *m,
+    size_t n, const char *text, size_t len, struct err *err)
+{
+	struct chat_message user = { "user", text, len };
+	int rc;
+
 	if (bos && tokens_push(&o->ids, t->vocab.special.bos, err) < 0)
 		return -1;
 	if (template == CHAT_UNKNOWN)
@@ -214,8 +231,62 @@ encode(struct output *o, struct tokenizer *t, const struct chat_message *m,
 		rc = encode_messages(t, &user, 1, &o->ids, err);
 	if (rc < 0)
 		return err_prefix(err, "%s", model);
-	o->end[o->n++] = o->ids.n;
-	return 0;
+	return end_sequence(o, err);
+}
+
+/* An answer: its text and, in a chat, the token that ends the turn. */
+static int
+encode_answer(struct output *o, struct tokenizer *t, const char *text,
+    size_t len, struct err *err)
+{
+	int32_t end = -1;
+
+	if (tokenizer_encode(t, text, len, special, &o->ids, err) < 0 ||
+	    (template != CHAT_UNKNOWN && (end = chat_end(t, template, err)) < 0))
+		return err_prefix(err, "%s", model);
+	if (end >= 0 && tokens_push(&o->ids, end, err) < 0)
+		return -1;
+	return end_sequence(o, err);
+}
+
+/* The next line's prompt and answer; 1, 0 at the end. */
+static int
+next_pair(struct jsonl *in, const struct json **ask,
+    const struct json **answer, struct err *err)
+{
+	int got = jsonl_next(in, err);
+
+	if (got > 0 && (!(*ask = jsonl_string(in, "prompt", err)) ||
+	    !(*answer = jsonl_string(in, "answer", err))))
+		got = -1;
+	if (got == 0 && in->line == 0)
+		got = err_set(err, "no pairs");
+	return got < 0 ? err_prefix(err, "%s", strcmp(pairs, "-") ? pairs :
+		"standard input") : got;
+}
+
+/* Two sequences for each line: the prompt and the answer. */
+static int
+encode_pairs(struct output *o, struct tokenizer *t, struct err *err)
+{
+	const struct json *ask = NULL, *answer = NULL;
+	struct jsonl in = { 0 };
+	char *text;
+	size_t n;
+	int got;
+
+	if (io_slurp_file(pairs, &text, &n, err) < 0)
+		return -1;
+	in.at = text;
+	in.end = text + n;
+	while ((got = next_pair(&in, &ask, &answer, err)) > 0)
+		if (encode(o, t, NULL, 0, ask->text, ask->text_len, err) < 0 ||
+		    encode_answer(o, t, answer->text, answer->text_len, err) <
+		    0)
+			break;
+	jsonl_free(&in);
+	free(text);
+	return got == 0 ? 0 : -1;
 }
 
 static int
@@ -345,6 +416,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "template: %s\n", template == CHAT_UNKNOWN ?
 		    "none" : chat_template_names[template]);
 	if ((messages ? encode_conversation(&o, &t, &err) :
+	    pairs ? encode_pairs(&o, &t, &err) :
 	    encode_text(&o, &t, &err)) < 0 ||
 	    write_all(&o, &t.vocab, &err) < 0)
 		tool_fail(&err);
