@@ -14,7 +14,9 @@ enum random_stream {
 	STREAM_TOKEN,    /* Gumbel noise, one draw per token id */
 	STREAM_REMASK,   /* random remasking, one per position */
 	STREAM_ORIGIN,   /* Dream's origin: is this position committed? */
-	STREAM_ALG_TEMP  /* Dream's alg_temp, one per position */
+	STREAM_ALG_TEMP, /* Dream's alg_temp, one per position */
+	STREAM_SCORE_COUNT, /* dllm-score: how many tokens a batch masks */
+	STREAM_SCORE_PLACE  /* dllm-score: which, one per position */
 };
 
 /* Ten rounds: out = philox(counter, key). */

@@ -217,7 +217,7 @@ $run_usage" "$dllm" run --watch --trace t p
 
 @test "dllm: commands" {
 	works "$dllm"
-	for word in run inspect tokenize logits help version; do
+	for word in run score inspect tokenize logits help version; do
 		[[ $output = *"usage: dllm $word"* ]]
 	done
 	all=$output
@@ -248,6 +248,34 @@ dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
 	mv dllm-other bin/dllm-remote
 	PATH=$dir/bin:$PATH run "$dllm" remote
 	[ "$status" -eq 9 ]
+}
+
+@test "dllm score: pairs to token lines, token lines to figures" {
+	stand_in dllm-score 'cat; echo done'
+	works "$dllm" score -m M pairs --samples 2 --strata=1 --seed 3 \
+	    --cfg-scale 4 --mask 5 --greedy --json --verbose --system s \
+	    --no-chat --special -t 6 --activations f32
+	[ "$output" = $'1 2\n\ndone' ]
+	args tok-encode '<--model=M><--pairs=pairs><--system=s><--no-chat><--special>'
+	args dllm-score "<--samples=2><--strata=1><--seed=3><--cfg-scale=4><--mask=5><--greedy><--verbose><--json><--><$dir/dllm-forward><--serve><--model=M><--threads=6><--activations=f32>"
+	works "$dllm" score -m M </dev/null
+	args tok-encode '<--model=M><--pairs=->'
+	works "$dllm" score -m M --pairs "it's"
+	args tok-encode "<--model=M><--pairs=it's>"
+	score_usage='dllm: usage: dllm score [--model PATH] [--pairs FILE] [OPTION...] [FILE]'
+	fails 2 "dllm: ERROR: unexpected argument 'b'
+$score_usage" "$dllm" score a b
+	fails 2 "dllm: ERROR: unexpected argument 'b'
+$score_usage" "$dllm" score --pairs a b
+	fails 2 "dllm: ERROR: unknown option '--sample' (did you mean --samples?)
+$score_usage" "$dllm" score --sample 3
+	stand_in tok-encode 'echo "tok-encode: ERROR: no" >&2; exit 3'
+	rm dllm-score.args
+	fails 3 'tok-encode: ERROR: no' "$dllm" score -m M a
+	[ ! -e dllm-score.args ]
+	stand_in tok-encode 'echo 1'
+	stand_in dllm-score 'exit 4'
+	fails 4 '' "$dllm" score -m M a
 }
 
 @test "dllm inspect, tokenize and logits pass their arguments on" {
