@@ -341,6 +341,8 @@ main(int argc, char **argv)
 		}
 	n = t.n;
 	forward(t.id);
+	tokens_free(&t);
+	tokline_free(&in);
 	model_close(&m);
 	return tool_finish();
 }
