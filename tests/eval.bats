@@ -6,13 +6,16 @@
 load helpers
 BATS_TEST_TIMEOUT=600
 
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
 # field NAME: a number from the JSON on standard input
 field() {
 	sed -n 's/.*"'"$1"'": \([0-9.]*\).*/\1/p'
 }
 
 @test "eval: the first twenty questions" {
-	cd "$BATS_TEST_TMPDIR"
 	works "$top/bench/eval" "$models/pocket-llada-q4_k_m.gguf" 20
 	printf '%s\n' "$output" >result
 	[ "$(field items <result)" -eq 20 ]
@@ -31,16 +34,47 @@ field() {
 }
 
 @test "eval: recorded totals lie within the margins" {
-	for name in f16:86.0:1 q8_0:86.0:3 q4_k_m:85.7:3 q8_0-f32:86.0:1 \
-	    q4_k_m-f32:85.7:1; do
+	for name in llada-f16:86.0:1 llada-q8_0:86.0:3 llada-q4_k_m:85.7:3 \
+	    llada-q8_0-f32:86.0:1 llada-q4_k_m-f32:85.7:1 \
+	    dream-f16:81.7:1 dream-q4_k_m:81.0:3; do
 		IFS=: read -r file want margin <<<"$name"
-		result=$top/bench/results/eval-pocket-llada-$file.json
+		result=$top/bench/results/eval-pocket-$file.json
 		[ "$(field items <"$result")" -eq 300 ]
 		field percent <"$result" | awk -v w="$want" -v m="$margin" \
 		    '{ exit !($1 >= w - m && $1 <= w + m) }'
 		field wall_s <"$result" | awk '{ exit !($1 > 0 && $1 < 600) }'
 		grep -q '"dirty": false' "$result"
 	done
+}
+
+@test "README: its figures are those of bench/results" {
+	n=0
+	while IFS='|' read -r _ model acts right _ same seconds _; do
+		file=eval-${model// /}
+		case $file$acts in
+		*f16*) ;;
+		*' f32 ') file=$file-f32 ;;
+		esac
+		file=$top/bench/results/$file.json
+		[ "$right" = " $(field percent <"$file") " ]
+		[ "$same" = " $(field same_as_reference <"$file") of 300 " ]
+		[ "$seconds" = " $(field wall_s <"$file") " ]
+		n=$((n + 1))
+	done < <(grep -E '^\| pocket-.* of 300 ' "$top/README.md")
+	[ "$n" -eq 7 ]
+	n=0
+	while IFS='|' read -r _ _ arch _ size small large _; do
+		case $arch in
+		*llada*) name=LLaDA-8B ;;
+		*dream*) name=Dream-7B ;;
+		esac
+		grep "\"$name\"" "$top/bench/results/memory.json" >line
+		[ "$size" = " $(field file_gb <line) GB " ]
+		[ "$small" = " $(field gb_at_512 <line) GB " ]
+		[ "$large" = " $(field gb_at_4096 <line) GB " ]
+		n=$((n + 1))
+	done < <(grep -E '^\| .* \| .(llada|dream). \|' "$top/README.md")
+	[ "$n" -eq 5 ]
 }
 
 @test "eval: usage" {
