@@ -34,6 +34,7 @@ err_sys(struct err *e, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(e->msg);
 	snprintf(e->msg + n, sizeof e->msg - n, ": %s", strerror(saved));
+	errno = saved;
 	return -1;
 }
 

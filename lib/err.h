@@ -19,7 +19,7 @@ struct err {
 /* Set the message unless one is set already.  Always returns -1. */
 int err_set(struct err *e, const char *fmt, ...) ERR_PRINTF(2, 3);
 
-/* The same, with ": " and the text of errno behind it. */
+/* The same, with ": " and the text of errno behind it; errno stays. */
 int err_sys(struct err *e, const char *fmt, ...) ERR_PRINTF(2, 3);
 
 /* Put "PREFIX: " before the message that is set.  Always returns -1. */

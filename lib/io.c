@@ -204,6 +204,24 @@ resolve(const char *path)
 	return real ? real : strdup(path);
 }
 
+/* mkstemp and remember_temp, with no signal between that would end us. */
+static int
+make_temp(char *path)
+{
+	sigset_t all, old;
+	int fd, code;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	fd = mkstemp(path);
+	code = errno;
+	if (fd >= 0)
+		remember_temp(path);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	errno = code;
+	return fd;
+}
+
 static int
 create_beside(struct outfile *o, const struct stat *old, struct err *err)
 {
@@ -213,10 +231,9 @@ create_beside(struct outfile *o, const struct stat *old, struct err *err)
 	o->temp = temp_name(o->path);
 	if (!o->temp)
 		return err_set(err, "out of memory");
-	fd = mkstemp(o->temp);
+	fd = make_temp(o->temp);
 	if (fd < 0)
 		return err_sys(err, "cannot create '%s'", o->path);
-	remember_temp(o->temp);
 	mask = umask(0);
 	umask(mask);
 	if (fchmod(fd, old ? old->st_mode & 07777 : 0666 & ~mask) < 0 ||
@@ -308,6 +325,15 @@ io_abort(struct outfile *o)
 	if (o->temp)
 		unlink(o->temp);
 	release(o);
+}
+
+void
+io_take_standard(void)
+{
+	/* the lowest that is free is the one that is wanted */
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
 void

@@ -63,6 +63,13 @@ void io_discard_outputs(void);
 /* On HUP, INT and TERM remove temporaries, then die of the signal. */
 void io_clean_on_signals(void);
 
+/*
+ * Where a descriptor of 0 to 2 is closed, open one in its place on which
+ * reading (0) or writing (1, 2) fails with EBADF as before, so that no file
+ * opened later becomes standard output.
+ */
+void io_take_standard(void);
+
 /* Close a descriptor unless it is negative, and make it -1. */
 void io_close(int *fd);
 

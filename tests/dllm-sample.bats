@@ -557,6 +557,20 @@ started() {
 	done
 }
 
+@test "dllm-sample: a reader that went away leaves no trace file" {
+	printf '5 6\n%.0s' 1 2 3 4 >in
+	for options in '' --stream --json; do
+		# shellcheck disable=SC2016 # for bash
+		run --separate-stderr bash -c "dllm-sample $options --trace t \
+			-- sh -c 'sleep 0.1; exec fake-forward' <in |
+			head -c 0; echo \${PIPESTATUS[0]}"
+		[ "$output" = 141 ]
+		[ -z "$stderr" ]
+		[ -z "$(find . -name "*t.*")" ]
+		[ ! -e t ]
+	done
+}
+
 @test "dllm-sample: no space for the logits" {
 	echo 5 6 >in
 	# shellcheck disable=SC2016 # for bash

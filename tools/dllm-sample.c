@@ -353,10 +353,8 @@ print_ids(const int32_t *id, uint64_t n)
 
 	if (tokline_write(stdout, id, (size_t)n, &err) == 0)
 		return;
-	if (errno == EPIPE) { /* ignored while the child must not kill us */
-		signal(SIGPIPE, SIG_DFL);
-		raise(SIGPIPE);
-	}
+	if (errno == EPIPE)
+		tool_broken_pipe();
 	tool_fail(&err);
 }
 
@@ -526,6 +524,16 @@ fail(const struct err *err)
 	tool_fail(err);
 }
 
+__attribute__((noreturn)) static void
+output_failed(const char *what)
+{
+	int code = errno;
+
+	erase_progress();
+	errno = code;
+	tool_write_failed(what);
+}
+
 static void
 trace_failed(void)
 {
@@ -561,21 +569,14 @@ static void
 stream_ids(const struct generation *n, uint64_t to)
 {
 	uint64_t from = print_from(n), i = from + live.printed;
-	struct err err = { 0 };
 
 	if (i >= to)
 		return;
 	for (; i < to; i++)
 		printf("%s%d", i > from ? " " : "", (int)n->canvas[i]);
 	live.printed = to - from;
-	if (fflush(stdout) == 0)
-		return;
-	if (errno == EPIPE) {
-		signal(SIGPIPE, SIG_DFL);
-		raise(SIGPIPE);
-	}
-	err_sys(&err, "cannot write token lines");
-	fail(&err);
+	if (fflush(stdout) != 0)
+		output_failed("token lines");
 }
 
 /* Ids that nothing will change: up to the first mask. */
@@ -611,18 +612,10 @@ on_step(void *arg, struct generation *n, struct err *err)
 static void
 print_json(const struct generation *n, uint64_t from, uint64_t to)
 {
-	struct err err = { 0 };
-
 	report_json(stdout, n, n->canvas + from, to - from, live.load_ms,
 	    process_peak_bytes((long)live.client.child.pid));
-	if (fflush(stdout) == 0)
-		return;
-	if (errno == EPIPE) {
-		signal(SIGPIPE, SIG_DFL);
-		raise(SIGPIPE);
-	}
-	err_sys(&err, "cannot write standard output");
-	fail(&err);
+	if (fflush(stdout) != 0)
+		output_failed("standard output");
 }
 
 static void
@@ -796,7 +789,6 @@ main(int argc, char **argv)
 	    "one step of a\ncanvas: dllm-sample --step J --prompt-length P "
 	    "--greeting FILE --plan | --logits F");
 
-	signal(SIGXFSZ, SIG_IGN); /* a file limit is an error, not a death */
 	check_usage(rest, argc, argv);
 	return opt.step_given ? run_step() : run_live(argv + rest);
 }

@@ -6,7 +6,6 @@
 
 #include "tool.h"
 
-#include <fcntl.h>
 #include <poll.h>
 
 #include "gguf.h"
@@ -317,10 +316,6 @@ main(int argc, char **argv)
 	    "Decode token lines from standard input: the bytes of the tokens "
 	    "and nothing else."), argc, argv);
 	check_usage();
-	if (fcntl(0, F_GETFD) < 0) {
-		err_sys(&err, "cannot read standard input");
-		tool_fail(&err);
-	}
 	if (gguf_open(&g, model, &err) < 0 ||
 	    vocab_load(&d.vocab, &g, &err) < 0 || run(&d, &err) < 0)
 		tool_fail(&err);

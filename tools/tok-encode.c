@@ -8,8 +8,6 @@
 
 #include "tool.h"
 
-#include <fcntl.h>
-
 #include "chat.h"
 #include "gguf.h"
 #include "jsonl.h"
@@ -403,11 +401,6 @@ main(int argc, char **argv)
 	    "Encode text as token lines, a chat prompt where the model is made "
 	    "for it."), argc, argv);
 	check_usage();
-	/* before the model's file takes the descriptor */
-	if (reads_stdin() && fcntl(0, F_GETFD) < 0) {
-		err_sys(&err, "cannot read standard input");
-		tool_fail(&err);
-	}
 	if (gguf_open(&g, model, &err) < 0 ||
 	    tokenizer_init(&t, &g, &err) < 0 ||
 	    choose_template(&g, &err) < 0 || choose_bos(&g, &t, &err) < 0)

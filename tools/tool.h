@@ -47,8 +47,9 @@ tool_warn(const char *msg)
 }
 
 /*
- * Report and exit with TOOL_FAILED.  Pending standard output is discarded, so that a stage
- * that failed never passes on half a line; unfinished output files go too.
+ * Report and exit with TOOL_FAILED.  Pending standard output is discarded, so
+ * that a stage that failed never passes on half a line; unfinished output
+ * files go too.
  */
 __attribute__((noreturn)) static inline void
 tool_fail(const struct err *err)
@@ -69,26 +70,47 @@ tool_usage(const struct err *err)
 }
 
 /*
- * Flush and close standard output.  A reader that went away ends the tool by
- * SIGPIPE, silently; any other failure is an error.  Returns the exit status.
+ * What to do after writing standard output failed with errno EPIPE: the reader
+ * went away, which ends the tool by SIGPIPE, silently, though a tool with a
+ * child ignores that signal until here.
  */
-static inline int
-tool_finish(void)
+static inline void
+tool_broken_pipe(void)
+{
+	io_discard_outputs();
+	signal(SIGPIPE, SIG_DFL);
+	raise(SIGPIPE);
+}
+
+/* Standard output could not be written: errno says why.  `what` was lost. */
+__attribute__((noreturn)) static inline void
+tool_write_failed(const char *what)
 {
 	struct err err = { 0 };
 
-	if (fflush(stdout) == 0 && !ferror(stdout) && fclose(stdout) == 0)
-		return 0;
 	if (errno == EPIPE)
-		raise(SIGPIPE);
-	err_sys(&err, "cannot write standard output");
+		tool_broken_pipe();
+	err_sys(&err, "cannot write %s", what);
 	tool_fail(&err);
 }
 
 /*
- * Start-up: default SIGPIPE, clean-up of unfinished files on signals, options.
- * Prints --help and --version itself.  `about` is one or more lines for the
- * help text; returns the index of the first operand.
+ * Flush and close standard output, an error or (the reader went away) a silent
+ * death where that fails.  Returns the exit status.
+ */
+static inline int
+tool_finish(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout) && fclose(stdout) == 0)
+		return 0;
+	tool_write_failed("standard output");
+}
+
+/*
+ * Start-up: descriptors 0 to 2 taken, default SIGPIPE, a limit on file sizes an
+ * error and no death, clean-up of unfinished files on signals, options.  Prints
+ * --help and --version itself.  `about` is one or more lines for the help text;
+ * returns the index of the first operand.
  */
 static inline int
 tool_start(const struct opt *table, int argc, char **argv, const char *about)
@@ -96,7 +118,9 @@ tool_start(const struct opt *table, int argc, char **argv, const char *about)
 	struct err err = { 0 };
 	int rest = argc;
 
+	io_take_standard();
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_IGN);
 	io_clean_on_signals();
 	switch (opt_parse(table, TOOL_MIXED, argc, argv, &rest, &err)) {
 	case OPT_HELP:
