@@ -217,3 +217,32 @@ vocab_piece(const struct vocab *v, int32_t id, int special, char *out)
 	memcpy(out, s.p, s.n);
 	return s.n;
 }
+
+int
+vocab_wants_bos(const struct vocab *v, const struct gguf *g, struct err *err)
+{
+	struct gguf_str arch = { "", 0 };
+
+	if (gguf_get_str(g, "general.architecture", &arch, err) < 0)
+		return -1;
+	return v->add_bos && !gguf_str_is(arch, "llada") &&
+	    !gguf_str_is(arch, "llada-moe");
+}
+
+int
+vocab_write(const struct vocab *v, const int32_t *id, size_t n, FILE *f)
+{
+	char *piece = malloc(VOCAB_MAX_TEXT);
+	size_t len;
+
+	if (!piece)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (id[i] == v->special.mask)
+			continue;
+		len = vocab_piece(v, id[i], 0, piece);
+		fwrite(piece, 1, len, f);
+	}
+	free(piece);
+	return ferror(f) ? -1 : 0;
+}

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "err.h"
 #include "gguf.h"
@@ -41,6 +42,20 @@ size_t vocab_piece(const struct vocab *v, int32_t id, int special, char *out);
 
 /* Longest piece of this id; 0 for rows without a text. */
 size_t vocab_piece_max(const struct vocab *v, int32_t id);
+
+/*
+ * Does plain text begin with the BOS token?  1, 0, or -1 with err set.  The
+ * reference gives LLaDA plain text without it, whatever add_bos_token says:
+ * converters set it for every such file.
+ */
+int vocab_wants_bos(const struct vocab *v, const struct gguf *g,
+    struct err *err);
+
+/*
+ * Write the bytes of n ids; mask and control tokens give nothing.  0, or -1
+ * when the stream failed or memory ran out.
+ */
+int vocab_write(const struct vocab *v, const int32_t *id, size_t n, FILE *f);
 
 /*
  * The character that stands for a byte in token texts: printable bytes stand

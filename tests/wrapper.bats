@@ -217,7 +217,7 @@ $run_usage" "$dllm" run --watch --trace t p
 
 @test "dllm: commands" {
 	works "$dllm"
-	for word in run score inspect tokenize logits help version; do
+	for word in run infill score inspect tokenize logits help version; do
 		[[ $output = *"usage: dllm $word"* ]]
 	done
 	all=$output
@@ -248,6 +248,23 @@ dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
 	mv dllm-other bin/dllm-remote
 	PATH=$dir/bin:$PATH run "$dllm" remote
 	[ "$status" -eq 9 ]
+}
+
+@test "dllm infill: the tool with the sampler as its child" {
+	stand_in dllm-infill 'echo text; exit 5'
+	run "$dllm" infill -m M "it's [MASK]" --fill-only --special --no-bos \
+	    --steps 2 --seed 3 --greedy -t 4
+	[ "$status" -eq 5 ] && [ "$output" = text ]
+	args dllm-infill "<--model=M><--fill-only><--special><--no-bos><--text=it's [MASK]><--><$dir/dllm-sample><--steps=2><--seed=3><--greedy><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M><--threads=4>"
+	run "$dllm" infill -m M --prefix a --suffix b --hole 3
+	args dllm-infill "<--model=M><--prefix=a><--suffix=b><--hole=3><--><$dir/dllm-sample><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M>"
+	run "$dllm" infill -m M </dev/null
+	args dllm-infill "<--model=M><--><$dir/dllm-sample><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M>"
+	infill_usage='dllm: usage: dllm infill [--model PATH] [--text TEXT] [OPTION...] [TEXT]'
+	fails 2 "dllm: ERROR: unexpected argument 'b'
+$infill_usage" "$dllm" infill --text a b
+	fails 2 "dllm: ERROR: unknown option '--max-tokens'
+$infill_usage" "$dllm" infill --max-tokens 3 a
 }
 
 @test "dllm score: pairs to token lines, token lines to figures" {

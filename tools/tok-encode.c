@@ -151,22 +151,14 @@ choose_template(const struct gguf *g, struct err *err)
 	return 0;
 }
 
-/*
- * Sets bos.  The reference gives LLaDA plain text without BOS, whatever
- * add_bos_token says: converters set it for every such file.
- */
 static int
 choose_bos(const struct gguf *g, const struct tokenizer *t, struct err *err)
 {
-	struct gguf_str arch = { "", 0 };
-
-	if (gguf_get_str(g, "general.architecture", &arch, err) < 0)
+	if (bos < 0)
+		bos = template != CHAT_UNKNOWN ? chat_has_bos(template) :
+		    vocab_wants_bos(&t->vocab, g, err);
+	if (bos < 0)
 		return -1;
-	if (bos < 0 && template != CHAT_UNKNOWN)
-		bos = chat_has_bos(template);
-	else if (bos < 0)
-		bos = t->vocab.add_bos && !gguf_str_is(arch, "llada") &&
-		    !gguf_str_is(arch, "llada-moe");
 	if (bos && t->vocab.special.bos < 0)
 		return err_set(err, "%s: the vocabulary has no BOS token "
 		    "(give --no-bos)", model);
