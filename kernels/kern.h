@@ -83,6 +83,13 @@ struct wtile {
 	enum ggml_type type;
 	int8_t *q;
 	float *w, *m;
+
+	/*
+	 * What is likely to be expanded next: a product may load it into a
+	 * cache meanwhile.  expand sets it to nothing.
+	 */
+	const uint8_t *next;
+	size_t next_bytes;
 };
 
 /* As for struct xquant; n_rows is at most KERN_TILE_ROWS. */

@@ -183,7 +183,7 @@ static chunk_fn *const chunks[][4] = { SHAPE_FNS(8, 1), SHAPE_FNS(4, 2),
 /* All rows of the tile, all of K, vecs panels from panel p on. */
 static void
 panels(float *acc, const struct wtile *w, const struct xquant *x, size_t p,
-    size_t vecs)
+    size_t vecs, struct ahead *next)
 {
 	size_t parts = KERN_BLOCK / w->group, groups = CHUNK / w->group;
 	size_t rows = kern_panels(w->n_rows, 8), panel = x->n_in * LANES;
@@ -211,6 +211,7 @@ panels(float *acc, const struct wtile *w, const struct xquant *x, size_t p,
 			o.m = w->m + row * groups;
 			step = vecs == 1 ? 8 : 4;
 			chunks[vecs - 1][kind](&o);
+			fetch_ahead(next);
 			o.acc += step * MOST_VECS * LANES;
 		}
 	}
@@ -404,7 +405,7 @@ quad_chunk(__m512 acc[2], const struct wtile *w, const struct quad *at,
 /* All rows times n_tok <= 4 tokens; o has the quad's activations. */
 static void
 one_quad(float *y, size_t stride, const struct wtile *w, const struct quad *o,
-    size_t n_tok)
+    size_t n_tok, struct ahead *next)
 {
 	size_t rows = kern_panels(w->n_rows, 8), parts = KERN_BLOCK / w->group;
 
@@ -416,6 +417,8 @@ one_quad(float *y, size_t stride, const struct wtile *w, const struct quad *o,
 			size_t n = w->n_in - k < CHUNK ? w->n_in - k : CHUNK;
 
 			quad_chunk(acc, w, &at, k / CHUNK * rows + r, n);
+			fetch_ahead(next);
+			fetch_ahead(next);
 			at.x += 4 * n;
 			at.dx += n / KERN_BLOCK * LANES;
 			at.mdx += n / KERN_BLOCK * LANES;
@@ -432,7 +435,7 @@ one_quad(float *y, size_t stride, const struct wtile *w, const struct quad *o,
 /* The last n tokens, from t on: 4 per quad. */
 static void
 quads(float *y, size_t stride, const struct wtile *w, const struct xquant *x,
-    size_t t, size_t n)
+    size_t t, size_t n, struct ahead *next)
 {
 	size_t parts = KERN_BLOCK / w->group, n_blocks = x->n_in / KERN_BLOCK;
 
@@ -445,7 +448,7 @@ quads(float *y, size_t stride, const struct wtile *w, const struct xquant *x,
 			.sum = parts == 1 ? x->sum + s : x->sum16 + 2 * s };
 
 		one_quad(y + 4 * j * stride, stride, w, &o,
-		    n - 4 * j < 4 ? n - 4 * j : 4);
+		    n - 4 * j < 4 ? n - 4 * j : 4, next);
 	}
 }
 
@@ -456,13 +459,18 @@ matmul_quant_avx512vnni(float *y, size_t stride, const struct wtile *w,
 	_Alignas(64) float acc[KERN_TILE_ROWS * MOST_VECS * LANES];
 	size_t last = x->n_tok / LANES, end = (t0 + n + LANES - 1) / LANES;
 	int tail = end > last && tail_quads(x->n_tok);
+	/* calls for each vector of up to three panels, or each quad */
+	size_t calls = (w->n_in + CHUNK - 1) / CHUNK * ((w->n_rows + 3) / 4);
+	struct ahead next;
 	size_t vecs;
 
 	end -= (size_t)tail;
+	next = ahead(w->next, w->next_bytes,
+	    calls * ((end - t0 / LANES + 2) / 3 + (size_t)(tail && end <= t0 / LANES)));
 	for (size_t p = t0 / LANES; p < end; p += vecs) {
 		/* 4 = 2 + 2: a tile of one panel is bound by latency */
 		vecs = end - p == 4 ? 2 : end - p < 3 ? end - p : 3;
-		panels(acc, w, x, p, vecs);
+		panels(acc, w, x, p, vecs, &next);
 		for (size_t j = 0; j < vecs; j++) {
 			size_t t = (p + j) * LANES;
 			size_t tok = t0 + n - t < LANES ? t0 + n - t : LANES;
@@ -474,6 +482,7 @@ matmul_quant_avx512vnni(float *y, size_t stride, const struct wtile *w,
 	if (tail) {
 		size_t t = last * LANES;
 
-		quads(y + (t - t0) * stride, stride, w, x, t, t0 + n - t);
+		quads(
+		    y + (t - t0) * stride, stride, w, x, t, t0 + n - t, &next);
 	}
 }

@@ -17,6 +17,8 @@ KERN(expand)(struct wtile *to, enum ggml_type type, const uint8_t *src,
 	to->group = expand_group(type);
 	to->mins = expand_has_mins(type);
 	to->type = type;
+	to->next = NULL;
+	to->next_bytes = 0;
 	for (size_t r = 0; r < n_rows; r++)
 		expand_row(type, src + r * row_bytes, n_in, to->q + r * n_in,
 		    to->w + r * (n_in / to->group),

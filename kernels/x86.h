@@ -33,6 +33,28 @@ tail_quads(size_t n_tok)
 	return rest <= 8 ? (rest + 3) / 4 : 0;
 }
 
+/*
+ * Lines of the next tile to ask for, a few at a time: a tile's worth at once
+ * would fill the buffers that the product's own loads need.
+ */
+struct ahead {
+	const uint8_t *p, *end;
+	size_t step; /* lines for each call of fetch_ahead */
+};
+
+static inline struct ahead
+ahead(const uint8_t *p, size_t bytes, size_t calls)
+{
+	return (struct ahead){ p, p + bytes, bytes / 64 / calls + 1 };
+}
+
+static inline void
+fetch_ahead(struct ahead *a)
+{
+	for (size_t i = 0; i < a->step && a->p < a->end; i++, a->p += 64)
+		_mm_prefetch((const char *)a->p, _MM_HINT_T1);
+}
+
 static inline int32_t
 load_i32(const void *p)
 {

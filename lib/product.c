@@ -40,6 +40,22 @@ product_scratch(size_t n_in)
 	return ((quant > floats ? quant : floats) + 63) / 64 * 64;
 }
 
+/* The rows that this thread is going to work on next, if all are as fast. */
+static void
+set_next(const struct products *job, const struct matrix *w, size_t r0,
+    struct wtile *tile)
+{
+	size_t rows = tile_rows(w->n_in, 1);
+
+	r0 += job->n_threads * rows;
+	if (r0 >= w->n_out)
+		return;
+	if (rows > w->n_out - r0)
+		rows = w->n_out - r0;
+	tile->next = w->data + r0 * w->row_bytes;
+	tile->next_bytes = rows * w->row_bytes;
+}
+
 /* Rows r0 to r0+n-1 of one matrix times all tokens. */
 static void
 multiply(const struct products *job, const struct product *p, size_t r0,
@@ -54,6 +70,7 @@ multiply(const struct products *job, const struct product *p, size_t r0,
 	if (uses_quant(job, w)) {
 		wtile_place(&tile, scratch, n, w->n_in);
 		k->expand(&tile, w->type, src, w->row_bytes, n, w->n_in);
+		set_next(job, w, r0, &tile);
 		k->matmul_quant(
 		    y, w->n_out, &tile, job->xq, job->first, job->count);
 	} else {
@@ -104,6 +121,8 @@ void
 product_run(struct products *job, struct pool *pool)
 {
 	size_t items = 0;
+
+	job->n_threads = pool_threads(pool);
 
 	for (int i = 0; i < job->n; i++)
 		items += n_tiles(job, job->p[i].w);

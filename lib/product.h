@@ -30,6 +30,7 @@ struct products {
 	const struct xquant *xq; /* NULL: weights are decoded to floats */
 	const struct xfloat *xf; /* for those, and for float matrices */
 	size_t first, count;    /* tokens; first is a multiple of 16 */
+	size_t n_threads;       /* set by product_run */
 	int n;
 	struct product {
 		const struct matrix *w;
