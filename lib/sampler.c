@@ -7,13 +7,13 @@
 #include "fmath.h"
 #include "philox.h"
 
-static const struct family families[] = {
+static const struct family_defaults families[] = {
 	{ "llada", ALG_LLADA, 0, 1, 32 },
 	{ "dream", ALG_ENTROPY, 0.2, 0.95, 0 },
 };
 
-const struct family *
-family_find(const char *arch)
+const struct family_defaults *
+family_defaults(const char *arch)
 {
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
 		if (!strcmp(families[i].arch, arch))

@@ -30,7 +30,7 @@ enum remasking { REMASK_LOW_CONFIDENCE, REMASK_RANDOM };
 enum prompt_masks { MASKS_FILL, MASKS_REFERENCE };
 
 /* What a model family does without options. */
-struct family {
+struct family_defaults {
 	const char *arch;
 	enum algorithm algorithm;
 	double temperature, top_p;
@@ -38,7 +38,7 @@ struct family {
 };
 
 /* NULL if the family is not known. */
-const struct family *family_find(const char *arch);
+const struct family_defaults *family_defaults(const char *arch);
 
 struct sampler {
 	struct stats_params stats; /* all but the step */

@@ -436,6 +436,7 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 		--max-tokens 0 --block-length 4 "${run[@]}"
 	misused '--prompt-masks reference: without new tokens all masks are counted' \
 		--max-tokens 0 --prompt-masks reference "${run[@]}"
+	misused "--cfg-scale '1e39': not in 0..3.40282e+38" --cfg-scale 1e39 "${run[@]}"
 	misused '--stream and --json exclude each other' --stream --json "${run[@]}"
 	misused '--plan, --prompt-length, --greeting, --logits and --uncond need --step' \
 		--plan "${run[@]}"
@@ -473,6 +474,18 @@ directory" dllm-sample "${step[@]}" --step 0 --logits no.npy <in
 	printf '%s\n' '1 2 38' '1 2 38' >two
 	fails 1 'dllm-sample: ERROR: --step takes one line' \
 		dllm-sample "${step[@]}" --step 0 --plan <two
+}
+
+@test "dllm-sample: guidance too weak for f32 is none, live and stepwise" {
+	fake-forward </dev/null >greeting
+	echo 1 2 38 >in
+	works dllm-sample --prompt-length 2 --greeting greeting --step 0 \
+		--cfg-scale 1e-50 --plan <in
+	[ "$output" = 2:1 ]
+	echo 1 2 >in
+	works dllm-sample --max-tokens 1 --cfg-scale 1e-50 -- \
+		fake-forward --log log <in
+	[ "$(wc -l <log)" -eq 1 ]
 }
 
 @test "dllm-sample: --step takes the rows of all positions too" {
