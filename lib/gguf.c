@@ -69,7 +69,7 @@ open_one(struct gguf *g, const char *path, struct err *err)
 	if (map_file(g->file, path, err) < 0 || gguf_parse(g, err) < 0 ||
 	    gguf_index_tensors(g, err) < 0) {
 		gguf_close(g);
-		return err_prefix(err, "%s", path);
+		return err_prefix(err, "%s", *path ? path : "''");
 	}
 	return 0;
 }

@@ -83,6 +83,8 @@ offset() {
 		gguf-inspect /dev/zero
 	fails 1 "gguf-inspect: ERROR: empty: the file is empty" \
 		gguf-inspect empty
+	fails 1 "gguf-inspect: ERROR: '': cannot open: No such file or directory" \
+	    gguf-inspect ''
 	fails 1 "gguf-inspect: ERROR: none: cannot open: No such file or directory" \
 		gguf-inspect none
 }

@@ -190,9 +190,39 @@ $run_usage" "$dllm" run --watch --trace t p
 	[ -n "$stderr" ]
 }
 
-@test "dllm run: HUP, INT and TERM end every stage at once" {
+@test "dllm run: closed descriptors are never taken for the pipes" {
+	stand_in tok-decode 'cat >/dev/null; printf text'
+	run sh -c 'echo x | "$1" run --model M 2>&-' - "$dllm"
+	[ "$status" -eq 0 ] && [ "$output" = text ]
+	run sh -c '"$1" run --model M x <&-' - "$dllm"
+	[ "$status" -eq 0 ] && [ "$output" = text ]
+	stand_in tok-decode 'cat >/dev/null; printf text 2>/dev/null || {
+		echo "tok-decode: ERROR: no output" >&2; exit 1; }'
+	fails 1 'tok-decode: ERROR: no output' \
+	    sh -c 'echo x | "$1" run --model M >&-' - "$dllm"
+	stand_in tok-encode 'cat || exit 1; echo 1 2'
+	run --separate-stderr sh -c '"$1" run --model M <&-' - "$dllm"
+	[ "$status" -eq 1 ] && [ -z "$output" ]
+}
+
+@test "dllm run: an empty path is no reason to take the demo model" {
+	pipeline --model '' x
+	args tok-encode "<--model=><--prompt=x>"
+	works "$dllm" logits --model '' --tokens 1
+	args dllm-forward "<--model=>"
+}
+
+@test "dllm run: a PATH without tools is enough" {
+	sh=$(command -v sh) cat=$(command -v cat)
+	stand_in tok-decode "$cat >/dev/null; printf text"
+	stand_in dllm-sample "$cat >/dev/null; echo 7 8"
+	works env -i PATH=/nonexistent "$sh" "$dllm" run --model M x
+	[ "$output" = text ]
+}
+
+@test "dllm run: HUP, INT, QUIT and TERM end every stage at once" {
 	stand_in dllm-sample 'echo $$ >pid; exec sleep 50'
-	for signal in HUP INT TERM; do
+	for signal in HUP INT QUIT TERM; do
 		rm -f pid
 		# Started by perl: a shell would have it ignore SIGINT.
 		perl -e '$p = fork // die;
