@@ -8,21 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "json.h"
 #include "tokenizer.h"
 
 enum { RUNS = 5, MEGABYTE = 1 << 20, MILLION = 1000000 };
-
-static double
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 static void
 record(const char *model, const char *what, size_t bytes, size_t tokens,

@@ -2,16 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-double
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
 
 void
 reducer_free(struct reducer *r)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "client.h"
+#include "clock.h"
 #include "err.h"
 #include "sampler.h"
 
@@ -71,8 +72,5 @@ struct generation {
 int generate(struct generation *n, struct err *err);
 
 void generation_free(struct generation *n);
-
-/* Milliseconds of a clock that only goes forward. */
-double now_ms(void);
 
 #endif

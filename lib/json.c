@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hex.h"
 #include "utf8.h"
 
 enum { MAX_DEPTH = 64, CHUNK = 65536 };
@@ -63,17 +64,11 @@ skip_spaces(struct parser *ps)
 static int
 hex4(struct parser *ps, uint32_t *v)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *d;
-
 	*v = 0;
 	for (int i = 0; i < 4; i++, ps->p++) {
-		if (ps->p == ps->end || !*ps->p)
+		if (ps->p == ps->end || hex_digit(*ps->p) < 0)
 			return bad(ps, "four hexadecimal digits expected");
-		d = strchr(digits, *ps->p | 0x20);
-		if (!d)
-			return bad(ps, "four hexadecimal digits expected");
-		*v = *v << 4 | (uint32_t)(d - digits);
+		*v = *v << 4 | (uint32_t)hex_digit(*ps->p);
 	}
 	return 0;
 }

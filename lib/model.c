@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -465,23 +464,9 @@ model_close(struct model *m)
 const char *
 model_quantisation(const struct model *m)
 {
-	static const char *const names[] = {
-		[0] = "F32", [1] = "F16", [2] = "Q4_0", [3] = "Q4_1",
-		[7] = "Q8_0", [8] = "Q5_0", [9] = "Q5_1", [10] = "Q2_K",
-		[11] = "Q3_K_S", [12] = "Q3_K_M", [13] = "Q3_K_L",
-		[14] = "Q4_K_S", [15] = "Q4_K_M", [16] = "Q5_K_S",
-		[17] = "Q5_K_M", [18] = "Q6_K", [21] = "Q2_K_S",
-		[25] = "IQ4_NL", [30] = "IQ4_XS", [32] = "BF16",
-		[38] = "MXFP4"
-	};
-	struct err err = { 0 };
-	uint64_t v;
+	const char *name = gguf_quantization(&m->gguf);
 
-	/* 1024 marks a guess */
-	if (gguf_get_uint(&m->gguf, "general.file_type", 0, 2047, &v, &err) > 0 &&
-	    (v &= 1023) < sizeof names / sizeof *names && names[v])
-		return names[v];
-	return "unknown";
+	return name ? name : "unknown";
 }
 
 int

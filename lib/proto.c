@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "hex.h"
 #include "proto_word.h"
 
 /* Spaces, '%', control characters and bytes above 127 as %XX. */
@@ -15,18 +16,6 @@ put_encoded(FILE *f, const char *s)
 			putc(*s, f);
 }
 
-static int
-hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* Decode into buf (PROTO_TEXT), cut to fit; NUL bytes are dropped. */
 static void
 decode(char *buf, struct word w)
@@ -36,9 +25,10 @@ decode(char *buf, struct word w)
 
 	for (size_t i = 0; i < w.n && n < PROTO_TEXT - 1; i++) {
 		c = w.p[i];
-		if (c == '%' && i + 2 < w.n && hex(w.p[i + 1]) >= 0 &&
-		    hex(w.p[i + 2]) >= 0) {
-			c = (char)(hex(w.p[i + 1]) * 16 + hex(w.p[i + 2]));
+		if (c == '%' && i + 2 < w.n && hex_digit(w.p[i + 1]) >= 0 &&
+		    hex_digit(w.p[i + 2]) >= 0) {
+			c = (char)(hex_digit(w.p[i + 1]) * 16 +
+			    hex_digit(w.p[i + 2]));
 			i += 2;
 		}
 		if (c)

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "clock.h"
 #include "io.h"
 #include "npy.h"
 #include "proto.h"
@@ -31,15 +31,6 @@ struct loop {
 	struct err *errs; /* one per thread */
 	size_t *err_row;  /* its row; SIZE_MAX without an error */
 };
-
-static double
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 /* Memory for n items of a size instead of p; contents are lost. */
 static void *

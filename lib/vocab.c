@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hex.h"
 #include "utf8.h"
 
 static int
@@ -163,15 +164,6 @@ unmap(struct gguf_str s, char *out)
 		}
 	}
 	return n;
-}
-
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* "<0x41>": one byte; anything else none. */

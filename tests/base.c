@@ -394,6 +394,8 @@ test_json(void)
 	is(json_error("\"\\x\""), "byte 3: unknown escape in a string", "\\x");
 	is(json_error("\"\\u12\""), "byte 6: four hexadecimal digits expected",
 	    "short \\u");
+	is(json_error("\"\\u004\x11\""),
+	    "byte 7: four hexadecimal digits expected", "a control character");
 	is(json_error("tru"), "byte 1: not a JSON value", "tru");
 	memset(deep, '[', sizeof deep - 1);
 	deep[sizeof deep - 1] = '\0';

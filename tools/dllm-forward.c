@@ -8,8 +8,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "clock.h"
 #include "cpu.h"
 #include "forward.h"
 #include "model.h"
@@ -69,15 +69,6 @@ struct run {
 	struct forward *f;
 	struct ranges rows; /* of --rows */
 };
-
-static double
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
 
 /* What contradicts itself on the command line, before anything is touched. */
 static void

@@ -1,0 +1,12 @@
+#include "clock.h"
+
+#include <time.h>
+
+double
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
