@@ -247,7 +247,7 @@ $run_usage" "$dllm" run --watch --trace t p
 
 @test "dllm: commands" {
 	works "$dllm"
-	for word in run infill score inspect tokenize logits help version; do
+	for word in run chat infill score inspect tokenize logits help version; do
 		[[ $output = *"usage: dllm $word"* ]]
 	done
 	all=$output
@@ -278,6 +278,19 @@ dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
 	mv dllm-other bin/dllm-remote
 	PATH=$dir/bin:$PATH run "$dllm" remote
 	[ "$status" -eq 9 ]
+}
+
+@test "dllm chat: the tool with the sampler as its child" {
+	stand_in dllm-chat 'echo text; exit 5'
+	run "$dllm" chat -m M --system "it's" --template t --special -n 2 \
+	    --steps 3 --temperature 4 --verbose -t 5
+	[ "$status" -eq 5 ] && [ "$output" = text ]
+	args dllm-chat "<--model=M><--system=it's><--template=t><--special><--><$dir/dllm-sample><--max-tokens=2><--steps=3><--temperature=4><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=5>"
+	chat_usage='dllm: usage: dllm chat [--model PATH] [OPTION...]'
+	fails 2 "dllm: ERROR: unexpected argument 'x'
+$chat_usage" "$dllm" chat x
+	fails 2 "dllm: ERROR: unknown option '--canvas'
+$chat_usage" "$dllm" chat --canvas
 }
 
 @test "dllm infill: the tool with the sampler as its child" {
