@@ -249,3 +249,18 @@ gguf_check_data(const struct gguf *g, struct err *err)
 	}
 	return 0;
 }
+
+int
+gguf_check_output(const struct gguf *g, const char *path, struct err *err)
+{
+	struct stat in, out;
+
+	if (stat(path, &out) < 0)
+		return 0;
+	for (int i = 0; i < g->n_files; i++)
+		if (stat(g->file[i].path, &in) == 0 &&
+		    in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+			return err_set(
+			    err, "%s: the output is the input", path);
+	return 0;
+}

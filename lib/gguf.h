@@ -97,6 +97,10 @@ void gguf_close(struct gguf *g);
 /* -1 unless all tensor data lies inside its file. */
 int gguf_check_data(const struct gguf *g, struct err *err);
 
+/* -1 if the file at `path` is one of the model's: writing it would lose it. */
+int gguf_check_output(const struct gguf *g, const char *path,
+    struct err *err);
+
 const struct gguf_kv *gguf_find(const struct gguf *g, const char *key);
 const struct gguf_tensor *gguf_find_tensor(
     const struct gguf *g, const char *name);

@@ -170,7 +170,8 @@ die_clean(int sig)
 void
 io_clean_on_signals(void)
 {
-	static const int sigs[] = { SIGHUP, SIGINT, SIGTERM };
+	static const int sigs[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGALRM,
+		SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU };
 	struct sigaction old, act = { .sa_handler = die_clean };
 
 	sigemptyset(&act.sa_mask);
@@ -181,7 +182,10 @@ io_clean_on_signals(void)
 			sigaction(sigs[i], &act, NULL);
 }
 
-/* "DIR/NAME" becomes "DIR/.NAME.XXXXXX". */
+/*
+ * "DIR/NAME" becomes "DIR/.NAME.XXXXXX"; the beginning of the name is enough,
+ * all of it and six letters can be more than the file system takes.
+ */
 static char *
 temp_name(const char *path)
 {
@@ -191,7 +195,8 @@ temp_name(const char *path)
 	char *t = malloc(size);
 
 	if (t)
-		snprintf(t, size, "%.*s.%s.XXXXXX", (int)dir, path, path + dir);
+		snprintf(t, size, "%.*s.%.100s.XXXXXX", (int)dir, path,
+		    path + dir);
 	return t;
 }
 
@@ -268,6 +273,9 @@ io_create(struct outfile *o, const char *path, struct err *err)
 	memset(o, 0, sizeof *o);
 	if (!*path)
 		return err_set(err, "cannot create '': the name is empty");
+	if (!exists && lstat(path, &st) == 0)
+		return err_set(err, "cannot create '%s': it is a symbolic link "
+		    "to what does not exist", path);
 	if (exists && S_ISDIR(st.st_mode))
 		return err_set(err, "cannot write '%s': Is a directory", path);
 	if (exists && S_ISREG(st.st_mode) && access(path, W_OK) < 0)

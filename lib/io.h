@@ -41,7 +41,8 @@ int io_line(FILE *f, char **buf, size_t *cap, size_t *len);
 /*
  * An output file.  A regular file or a new path is written beside its
  * destination and moved there by io_commit; anything else that exists (a
- * terminal, pipe, FIFO, /dev/null) is written directly.
+ * terminal, pipe, FIFO, /dev/null) is written directly.  A symbolic link is
+ * followed; one to nothing is an error.
  */
 struct outfile {
 	FILE *f;
@@ -60,7 +61,7 @@ void io_abort(struct outfile *o);
 /* Remove the temporaries of every outfile still open (async-signal-safe). */
 void io_discard_outputs(void);
 
-/* On HUP, INT and TERM remove temporaries, then die of the signal. */
+/* On signals that end a process remove temporaries, then die of the signal. */
 void io_clean_on_signals(void);
 
 /*

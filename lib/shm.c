@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,20 @@ create_in(const char *dir)
 	size_t n = strlen(dir);
 	char *path = malloc(n + sizeof name);
 	int fd, high = -1;
+	sigset_t all, old;
 
 	if (!path)
 		return -1;
 	memcpy(path, dir, n);
 	memcpy(path + n, name, sizeof name);
+	/* no signal may end us while the file has a name */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
 	fd = mkstemp(path);
-	if (fd >= 0) {
+	if (fd >= 0)
 		unlink(path);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (fd >= 0) {
 		/* above 2, so that the child's dup2 does not hit it */
 		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		close(fd);
@@ -38,16 +45,34 @@ create_in(const char *dir)
 	return high;
 }
 
+/* Only a file of ours is emptied: an array of an earlier run, or nothing. */
 static int
-create_named(const char *path)
+is_array(int fd)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int high;
+	static const char magic[6] = { '\x93', 'N', 'U', 'M', 'P', 'Y' };
+	char head[sizeof magic];
+	ssize_t n = pread(fd, head, sizeof head, 0);
 
-	if (fd < 0 || fd > 2)
-		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	close(fd);
+	return n == 0 || (n == sizeof head && !memcmp(head, magic, sizeof head));
+}
+
+static int
+create_named(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int high = -1;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err_sys(err, "cannot create '%s'", path);
+	else if (!S_ISREG(st.st_mode) || !is_array(fd))
+		err_set(err, "cannot create '%s': it exists and is no .npy "
+		             "file",
+		    path);
+	else if (ftruncate(fd, 0) < 0 ||
+	    (high = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
+		err_sys(err, "cannot create '%s'", path);
+	io_close(&fd);
 	return high;
 }
 
@@ -66,10 +91,8 @@ shm_create(struct shm *s, const struct shm_places *where, struct err *err)
 	memset(s, 0, sizeof *s);
 	s->fd = -1;
 	if (where->path) {
-		s->fd = create_named(where->path);
-		if (s->fd < 0)
-			return err_sys(err, "cannot create '%s'", where->path);
-		return 0;
+		s->fd = create_named(where->path, err);
+		return s->fd < 0 ? -1 : 0;
 	}
 	if (where->dllm_shm && *where->dllm_shm) {
 		s->fd = create_in(where->dllm_shm);

@@ -182,7 +182,7 @@ test_io(void)
 	struct outfile o;
 	struct err e = { 0 };
 	struct stat st;
-	char *text = NULL, buf[16];
+	char *text = NULL, buf[16], name[256];
 	size_t n;
 	int fd;
 
@@ -214,6 +214,17 @@ test_io(void)
 	io_discard_outputs();
 	io_abort(&o);
 	ok(entries() == 2, "discarded outputs leave nothing behind");
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	ok(io_create(&o, in_dir(name), &e) == 0 && io_commit(&o, &e) == 0 &&
+	        unlink(in_dir(name)) == 0,
+	    "a name as long as names can be");
+	ok(symlink("none", in_dir("lost")) == 0 &&
+	        io_create(&o, in_dir("lost"), &e) < 0 &&
+	        lstat(in_dir("lost"), &st) == 0 && S_ISLNK(st.st_mode) &&
+	        unlink(in_dir("lost")) == 0,
+	    "a symbolic link to nothing is refused and stays");
+	memset(&e, 0, sizeof e);
 	ok(io_create(&o, dir, &e) < 0, "a folder is refused");
 	is(e.msg + strlen(e.msg) - 14, "Is a directory", "and named");
 	memset(&e, 0, sizeof e);

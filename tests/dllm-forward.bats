@@ -189,6 +189,12 @@ $usage" "${@:2}"
 		dllm-forward --model "$llada" --logits /dev/full <hello
 	fails 1 "dllm-forward: ERROR: cannot create 'no/where': No such file or directory" \
 		dllm-forward --model "$llada" --logits no/where <hello
+	cp "$llada" m.gguf
+	fails 1 "dllm-forward: ERROR: m.gguf: the output is the input" \
+		dllm-forward --model m.gguf --logits m.gguf <hello
+	fails 1 "dllm-forward: ERROR: m.gguf: the output is the input" \
+		dllm-forward --model m.gguf --serve --logits m.gguf <hello
+	same m.gguf "$llada"
 }
 
 @test "arrays never go to a terminal" {

@@ -529,6 +529,21 @@ started() {
 	done
 }
 
+@test "dllm-sample: no signal leaves a file" {
+	echo 5 6 >in
+	for signal in HUP QUIT PIPE ALRM USR1 USR2 XCPU; do
+		# Started by env: a shell would have it ignore SIGQUIT.
+		env --default-signal dllm-sample --trace t -- \
+			sh -c 'echo "$$" >pid; exec sleep 50' <in >out 2>err 3>&- &
+		wait_until 20 test -s pid
+		kill -"$signal" $!
+		wait_until 20 gone $!
+		wait_until 5 gone "$(cat pid)"
+		rm -f pid out err
+		[ "$(ls -A)" = in ]
+	done
+}
+
 @test "dllm-sample: Ctrl-C ends it and its child" {
 	echo 5 6 >in
 	env --default-signal=INT true 2>/dev/null ||
@@ -595,6 +610,22 @@ started() {
 		env DLLM_SHM=nowhere dllm-sample -- fake-forward <in
 	fails 1 "dllm-sample: ERROR: cannot create 'no/x': No such file or \
 directory" dllm-sample --share no/x -- fake-forward <in
+}
+
+@test "dllm-sample: --share empties no file but an array" {
+	echo 5 6 >in
+	echo precious >notes
+	mkfifo fifo
+	for path in notes fifo /dev/null; do
+		fails 1 "dllm-sample: ERROR: cannot create '$path': it exists \
+and is no .npy file" dllm-sample --share $path -- fake-forward <in
+	done
+	[ "$(cat notes)" = precious ]
+	for vocab in 50 40; do
+		dllm-sample --max-tokens 4 --share s.npy -- \
+			fake-forward --vocab $vocab <in
+	done
+	[ "$(stat -c %s s.npy)" = $((4096 + 4 * 4 * 40)) ]
 }
 
 @test "dllm-sample: a full tmpfs is an error, not a crash" {

@@ -294,6 +294,11 @@ key t.u8: u8 255' ]
 	fails 1 "gguf-inspect: ERROR: cannot create 'no/x.npy': No such file or directory" \
 		gguf-inspect --tensor output.weight --output no/x.npy "$f"
 	[ -z "$(ls -A)" ]
+	cp "$f" m.gguf
+	ln -s m.gguf link
+	fails 1 "gguf-inspect: ERROR: link: the output is the input" \
+		gguf-inspect --tensor output.weight --output link m.gguf
+	same m.gguf "$f"
 }
 
 @test "a file without its data is listed with a warning, --check fails" {

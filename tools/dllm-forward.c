@@ -141,6 +141,9 @@ open_all(struct run *r)
 
 	if (model_open(&r->m, model_path, &err) < 0)
 		tool_fail(&err);
+	if (logits_path &&
+	    gguf_check_output(&r->m.gguf, logits_path, &err) < 0)
+		tool_fail(&err);
 	warn_about(r);
 	if (!max_length)
 		max_length = r->m.context < DEFAULT_MAX_LENGTH ?

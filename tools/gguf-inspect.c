@@ -147,7 +147,8 @@ extract(const struct gguf *g, const char *path, struct err *err)
 		write_decoded(stdout, t);
 		return 0;
 	}
-	if (io_create(&out, output, err) < 0)
+	if (gguf_check_output(g, output, err) < 0 ||
+	    io_create(&out, output, err) < 0)
 		return -1;
 	write_decoded(out.f, t);
 	return io_commit(&out, err);

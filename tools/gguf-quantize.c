@@ -243,22 +243,6 @@ write_tensors(struct target *to, const struct plan *p, struct requantizer *q,
 	return rc < 0 ? -1 : gguf_write_end(&to->w, err);
 }
 
-/* Replacing the input by its quantised self would lose the original. */
-static int
-check_output(const struct gguf *g, struct err *err)
-{
-	struct stat in, out;
-
-	if (stat(output, &out) < 0)
-		return 0;
-	for (int i = 0; i < g->n_files; i++)
-		if (stat(g->file[i].path, &in) == 0 &&
-		    in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-			return err_set(
-			    err, "%s: the output is the input", output);
-	return 0;
-}
-
 static int
 write_file(const struct gguf *g, const struct plan *p, struct pool *pool,
     struct err *err)
@@ -339,7 +323,7 @@ main(int argc, char **argv)
 	if (dry_run) {
 		print_plan(&p);
 	} else {
-		if (check_output(&g, &err) < 0 ||
+		if (gguf_check_output(&g, output, &err) < 0 ||
 		    pool_open(&pool,
 			(unsigned)(threads ? threads : sysinfo_cores()),
 			&err) < 0 ||
