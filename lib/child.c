@@ -130,10 +130,12 @@ close_stream(FILE **f)
 	*f = NULL;
 }
 
+/* With both pipes closed, so that a child that goes on talking ends too. */
 static void
 reap(struct child *c)
 {
 	close_stream(&c->to);
+	close_stream(&c->from);
 	while (c->pid > 0 && waitpid(c->pid, &c->status, 0) < 0)
 		if (errno != EINTR)
 			break;

@@ -344,3 +344,12 @@ json_put_string(FILE *f, const char *s, size_t n)
 	}
 	putc('"', f);
 }
+
+void
+json_put_ids(FILE *f, const int32_t *id, size_t n)
+{
+	putc('[', f);
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s%d", i ? "," : "", (int)id[i]);
+	putc(']', f);
+}

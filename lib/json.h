@@ -5,6 +5,7 @@
 #define JSON_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "err.h"
@@ -56,5 +57,8 @@ const struct json *json_get(const struct json *object, const char *key);
  * characters are escaped.
  */
 void json_put_string(FILE *f, const char *s, size_t n);
+
+/* "[1,2,3]" */
+void json_put_ids(FILE *f, const int32_t *id, size_t n);
 
 #endif

@@ -60,6 +60,8 @@ open_logits(struct npy *a, struct logits *l, const char *path,
 		return err_set(err, "%s: not %zu or %llu rows of %llu f32",
 		    path, t->n, (unsigned long long)all,
 		    (unsigned long long)g->vocab);
+	if ((uintptr_t)a->data % sizeof *l->data)
+		return err_set(err, "%s: the array is not aligned", path);
 	l->data = a->data;
 	l->vocab = (size_t)g->vocab;
 	l->by_position = a->shape[0] != t->n;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "json.h"
-#include "trace.h"
 
 void
 report_step(FILE *f, const struct generation *n)
@@ -111,7 +110,7 @@ report_json(FILE *f, const struct generation *n, const int32_t *id,
 	const struct greeting *g = &n->client->greeting;
 
 	fputs("{\"tokens\":", f);
-	trace_ids(f, id, count);
+	json_put_ids(f, id, (size_t)count);
 	fprintf(f, ",\"prompt_tokens\":%llu,\"generated_tokens\":%llu,"
 	           "\"steps\":%llu,\"forwards\":%llu,\"seed\":%llu",
 	    (unsigned long long)s->prompt,

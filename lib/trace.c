@@ -4,15 +4,6 @@
 
 #include "json.h"
 
-void
-trace_ids(FILE *f, const int32_t *id, uint64_t n)
-{
-	putc('[', f);
-	for (uint64_t i = 0; i < n; i++)
-		fprintf(f, "%s%d", i ? "," : "", (int)id[i]);
-	putc(']', f);
-}
-
 static void
 put_text(FILE *f, const char *key, const char *text)
 {
@@ -31,7 +22,7 @@ put_model(FILE *f, const struct greeting *g)
 	put_text(f, "device", g->device);
 	fprintf(f, "\"vocab\":%llu,\"mask\":%d,\"eos\":",
 	    (unsigned long long)g->vocab, (int)g->mask);
-	trace_ids(f, g->eos, (uint64_t)g->n_eos);
+	json_put_ids(f, g->eos, (size_t)g->n_eos);
 	putc('}', f);
 }
 
@@ -57,9 +48,9 @@ put_options(FILE *f, const struct sampler *s, float cfg)
 	fprintf(f, "\"greedy\":%s,\"early-stop\":%s,\"ban\":",
 	    s->stats.greedy ? "true" : "false",
 	    s->early_stop ? "true" : "false");
-	trace_ids(f, s->stats.ban, (uint64_t)s->stats.n_ban);
+	json_put_ids(f, s->stats.ban, (size_t)s->stats.n_ban);
 	fputs(",\"demote\":", f);
-	trace_ids(f, s->stats.demote, (uint64_t)s->stats.n_demote);
+	json_put_ids(f, s->stats.demote, (size_t)s->stats.n_demote);
 	putc('}', f);
 }
 
@@ -77,7 +68,7 @@ trace_begin(FILE *f, uint64_t line, const struct sampler *s, float cfg,
 	fprintf(f, "{\"dllm_trace\":1,\"line\":%llu,\"prompt\":%llu,"
 	           "\"canvas\":",
 	    (unsigned long long)line, (unsigned long long)s->prompt);
-	trace_ids(f, canvas, s->length);
+	json_put_ids(f, canvas, (size_t)s->length);
 	putc(',', f);
 	put_model(f, g);
 	putc(',', f);
@@ -112,14 +103,14 @@ trace_step(FILE *f, const struct generation *n)
 
 	fprintf(f, "{\"step\":%llu,\"block\":%llu,\"undecided\":",
 	    (unsigned long long)t->number, (unsigned long long)t->at.block);
-	trace_ids(f, t->undecided, t->n);
+	json_put_ids(f, t->undecided, t->n);
 	put_candidates(f, "candidates", t->candidate, known, 'i');
 	put_candidates(f, "confidences", t->candidate, known, 'c');
 	put_candidates(f, "positions", t->chosen, t->n_chosen, 'p');
 	put_candidates(f, "ids", t->chosen, t->n_chosen, 'i');
 	fprintf(f, ",\"rows\":%zu,\"forwards\":%d,\"ms\":%.3f,\"canvas\":",
 	    known, n->step_forwards, n->step_ms);
-	trace_ids(f, n->canvas, n->sampler.length);
+	json_put_ids(f, n->canvas, (size_t)n->sampler.length);
 	putc('}', f);
 	return end_line(f);
 }

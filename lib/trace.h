@@ -22,7 +22,4 @@ int trace_step(FILE *f, const struct generation *n);
 /* "end": an end token ends the answer; "length": none does. */
 int trace_end(FILE *f, const struct generation *n);
 
-/* "[1,2,3]", for other JSON output too. */
-void trace_ids(FILE *f, const int32_t *id, uint64_t n);
-
 #endif

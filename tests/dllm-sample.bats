@@ -354,6 +354,14 @@ directory" dllm-sample -- fake-froward <in
 is NaN" nan $l
 }
 
+@test "dllm-sample: a child that talks and does not listen" {
+	echo 5 6 >in
+	fails 1 'dllm-sample: ERROR: sh was killed by signal 13 in step 0' \
+		timeout 60 dllm-sample -- sh -c 'exec <&-
+		echo dllm-forward 1 arch=llada vocab=40 mask=38
+		exec yes' <in
+}
+
 @test "dllm-sample: a child that fails after its last answer" {
 	echo 5 6 >in
 	run --separate-stderr dllm-sample --max-tokens 4 -- \
@@ -468,6 +476,14 @@ directory" dllm-sample "${step[@]}" --step 0 --logits no.npy <in
 	fake-forward --rows 1:1 --logits one.npy <in
 	fails 1 'dllm-sample: ERROR: one.npy: not 2 or 4 rows of 40 f32' \
 		dllm-sample "${step[@]}" --step 0 --logits one.npy <in
+	fake-forward --rows 2:2 --logits two.npy <in
+	{
+		printf '\223NUMPY\001\0\075\0%-60s\n' \
+			"{'descr':'<f4','fortran_order':False,'shape':(2,40),}"
+		tail -c 320 two.npy
+	} >odd.npy
+	fails 1 'dllm-sample: ERROR: odd.npy: the array is not aligned' \
+		dllm-sample "${step[@]}" --step 0 --logits odd.npy <in
 	echo hello >hello
 	fails 1 'dllm-sample: ERROR: hello: not a greeting of a forward process' \
 		dllm-sample --prompt-length 2 --greeting hello --step 0 --plan <in
@@ -626,6 +642,20 @@ and is no .npy file" dllm-sample --share $path -- fake-forward <in
 			fake-forward --vocab $vocab <in
 	done
 	[ "$(stat -c %s s.npy)" = $((4096 + 4 * 4 * 40)) ]
+}
+
+@test "dllm-sample: space for the masks of a block or line, not for more" {
+	{
+		seq -s ' ' 1 37
+		seq -s ' ' 1 37
+	} | tr '\n' ' ' >long
+	sed 's/$/38/' long >in
+	echo >>in
+	works dllm-sample --max-tokens 0 --share logits -- fake-forward <in
+	[ "$(stat -c %s logits)" -eq $((4096 + 40 * 4)) ]
+	works dllm-sample --max-tokens 2 --block-length 100 --share logits -- \
+		fake-forward <in
+	[ "$(stat -c %s logits)" -eq $((4096 + 3 * 40 * 4)) ]
 }
 
 @test "dllm-sample: a full tmpfs is an error, not a crash" {

@@ -375,17 +375,19 @@ start_client(char **argv)
 		report_model(stderr, &live.client.greeting);
 }
 
-/* Space for the most rows that a step of this line is likely to want. */
+/*
+ * Space for the most rows that a step of this line is likely to want: the masks
+ * of a block, and those in the prompt (infilling: in the line).
+ */
 static void
 reserve_rows(const struct generation *n)
 {
 	const struct sampler *s = &n->sampler;
-	uint64_t rows = s->block ? s->block : s->length;
+	uint64_t generated = s->length - s->prompt;
+	uint64_t rows = s->block < generated ? s->block : generated;
 	struct err err = { 0 };
 
 	rows += count_masks(s, n->canvas, 0, s->prompt);
-	if (rows > s->length)
-		rows = s->length;
 	if (n->client->greeting.stats && !n->want_logits && n->cfg == 0)
 		return;
 	if (client_reserve(&live.client, rows, &err) < 0)

@@ -208,10 +208,9 @@ json_line(struct decoder *d, size_t n, struct err *err)
 	if (decode_upto(d, n, err) < 0)
 		return -1;
 	put_text(d);
-	fputs(",\"tokens\":[", stdout);
-	for (size_t i = 0; i < d->ids.n; i++)
-		printf("%s%d", i ? "," : "", d->ids.id[i]);
-	fputs("]}\n", stdout);
+	fputs(",\"tokens\":", stdout);
+	json_put_ids(stdout, d->ids.id, d->ids.n);
+	fputs("}\n", stdout);
 	return 0;
 }
 

@@ -349,10 +349,9 @@ write_json(const struct vocab *v, const int32_t *id, size_t n, struct err *err)
 
 	if (!piece)
 		return err_set(err, "out of memory");
-	fputs("{\"tokens\":[", stdout);
-	for (size_t i = 0; i < n; i++)
-		printf("%s%d", i ? "," : "", id[i]);
-	fputs("],\"pieces\":[", stdout);
+	fputs("{\"tokens\":", stdout);
+	json_put_ids(stdout, id, n);
+	fputs(",\"pieces\":[", stdout);
 	for (size_t i = 0; i < n; i++) {
 		fputs(i ? "," : "", stdout);
 		json_put_string(stdout, piece,
