@@ -41,6 +41,7 @@ find_family(struct model *m, struct err *err)
 	struct gguf_str arch;
 	size_t n = 0;
 	int rc = gguf_get_str(&m->gguf, "general.architecture", &arch, err);
+	const char *foreign;
 
 	if (rc < 0)
 		return -1;
@@ -55,9 +56,11 @@ find_family(struct model *m, struct err *err)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s",
 		    i ? ", " : "", families[i].arch);
 	}
+	foreign = foreign_layout(arch);
 	return err_set(err,
-	    "unsupported model architecture: %.*s (supported: %s)",
-	    arch.n > 64 ? 64 : (int)arch.n, arch.p, list);
+	    "unsupported model architecture: %.*s (supported: %s)%s%s",
+	    arch.n > 64 ? 64 : (int)arch.n, arch.p, list,
+	    foreign ? "; " : "", foreign ? foreign : "");
 }
 
 /* "ARCH.NAME" into key (at least 96 bytes). */

@@ -135,3 +135,11 @@ special_tokens_load(const struct gguf *g, struct special_tokens *s,
 	scan_texts(s, tokens, types, gguf_str_is(arch, "dream"));
 	return 0;
 }
+
+const char *
+foreign_layout(struct gguf_str arch)
+{
+	return !gguf_str_is(arch, "diffuse") ? NULL :
+	    "a file of diffuse-cpp has no vocabulary, and q and k in another "
+	    "order: convert the original model with llama.cpp";
+}

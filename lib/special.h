@@ -47,6 +47,12 @@ struct special_tokens {
 int special_tokens_load(const struct gguf *g, struct special_tokens *s,
     struct err *err);
 
+/*
+ * What a file of this architecture is, if it is known to have another layout
+ * than llama.cpp's; else NULL.
+ */
+const char *foreign_layout(struct gguf_str arch);
+
 /* Is id one of the end tokens? */
 int special_is_eos(const struct special_tokens *s, int32_t id);
 

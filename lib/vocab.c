@@ -46,6 +46,19 @@ vocab_char_to_byte(uint32_t cp)
 }
 
 static int
+missing(const struct gguf *g, const char *key, struct err *err)
+{
+	struct gguf_str arch = { "", 0 };
+	const char *foreign;
+
+	if (gguf_get_str(g, "general.architecture", &arch, err) < 0)
+		return -1;
+	foreign = foreign_layout(arch);
+	return err_set(err, "%s: required metadata key missing: %s%s%s",
+	    g->file[0].path, key, foreign ? "; " : "", foreign ? foreign : "");
+}
+
+static int
 load_texts(struct vocab *v, const struct gguf *g, struct err *err)
 {
 	const char *key = "tokenizer.ggml.tokens";
@@ -55,8 +68,7 @@ load_texts(struct vocab *v, const struct gguf *g, struct err *err)
 	if (gguf_get_array(g, key, GGUF_STRING, &kv, err) < 0)
 		return -1;
 	if (!kv)
-		return err_set(err, "%s: required metadata key missing: %s",
-		    g->file[0].path, key);
+		return missing(g, key, err);
 	if (kv->count == 0 || kv->count > INT32_MAX)
 		return err_set(err, "%s: key %s has %" PRIu64 " entries",
 		    g->file[0].path, key, kv->count);
@@ -118,8 +130,7 @@ vocab_load(struct vocab *v, const struct gguf *g, struct err *err)
 	memset(v, 0, sizeof *v);
 	rc = gguf_get_str(g, key, &model, err);
 	if (rc == 0)
-		err_set(err, "%s: required metadata key missing: %s",
-		    g->file[0].path, key);
+		missing(g, key, err);
 	if (rc > 0 && !gguf_str_is(model, "gpt2"))
 		rc = err_set(err, "%s: unsupported tokenizer: %.*s (supported: "
 		    "gpt2)", g->file[0].path,

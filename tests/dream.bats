@@ -137,3 +137,23 @@ sample() {
 		same live stepwise
 	done
 }
+
+@test "a file of diffuse-cpp is refused, and said to be one" {
+	printf 'GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0' >d.gguf
+	printf '\24\0\0\0\0\0\0\0general.architecture\10\0\0\0' >>d.gguf
+	printf '\7\0\0\0\0\0\0\0diffuse' >>d.gguf
+	printf '\22\0\0\0\0\0\0\0diffuse.model_type\10\0\0\0' >>d.gguf
+	printf '\5\0\0\0\0\0\0\0llada' >>d.gguf
+	what='; a file of diffuse-cpp has no vocabulary, and q and k in another order: convert the original model with llama.cpp'
+	fails 1 "dllm-forward: ERROR: d.gguf: unsupported model architecture: diffuse (supported: llada, dream)$what" \
+	    dllm-forward --serve --model d.gguf </dev/null
+	for tool in tok-encode tok-decode; do
+		fails 1 "$tool: ERROR: d.gguf: required metadata key missing: tokenizer.ggml.model$what" \
+		    "$tool" --model d.gguf </dev/null
+	done
+	fails 1 "tok-encode: ERROR: d.gguf: required metadata key missing: tokenizer.ggml.model$what" \
+	    dllm run --model d.gguf x
+	# gguf-inspect looks into any file.
+	works gguf-inspect d.gguf
+	[[ $output = *'key diffuse.model_type: string "llada"'* ]]
+}
