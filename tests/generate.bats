@@ -75,6 +75,12 @@ compare() {
 	    --activations f32
 }
 
+@test "generate: pocket-dream-q8_0, 8-bit activations" {
+	gguf-quantize --type Q8_0 --output q8_0.gguf \
+	    --model "$models/pocket-dream-f16-00001-of-00002.gguf"
+	models=. compare pocket-dream-q8_0 q8_0.gguf 0.2 4
+}
+
 @test "generate: pocket-dream-f16" {
 	compare pocket-dream-f16 pocket-dream-f16-00001-of-00002.gguf 2e-5 6
 }
