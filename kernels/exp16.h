@@ -1,9 +1,7 @@
 /*
- * fexp() of fexp.h for sixteen floats, the same steps and the same bits.
+ * fexp() of fexp.h for sixteen floats, the same steps and the same bits.  A
+ * piece of the sources that define INLINE and the v16 functions before it.
  */
-#ifndef EXP16_H
-#define EXP16_H
-
 #include <math.h>
 
 INLINE v16
@@ -29,5 +27,3 @@ v16_exp(v16 x)
 	p = v16_if_less(x, v16_all(-103.98f), v16_zero(), p);
 	return v16_if_nan(x, x, p);
 }
-
-#endif

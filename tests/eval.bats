@@ -35,7 +35,8 @@ field() {
 
 @test "eval: recorded totals lie within the margins" {
 	for name in llada-f16:86.0:1 llada-q8_0:86.0:3 llada-q4_k_m:85.7:3 \
-	    llada-q8_0-f32:86.0:1 llada-q4_k_m-f32:85.7:1; do
+	    llada-q8_0-f32:86.0:1 llada-q4_k_m-f32:85.7:1 \
+	    dream-f16:81.7:1 dream-q4_k_m:81.0:3; do
 		IFS=: read -r file want margin <<<"$name"
 		result=$top/bench/results/eval-pocket-$file.json
 		[ "$(field items <"$result")" -eq 300 ]
@@ -60,7 +61,7 @@ field() {
 		[ "$seconds" = " $(field wall_s <"$file") " ]
 		n=$((n + 1))
 	done < <(grep -E '^\| pocket-.* of 300 ' "$top/README.md")
-	[ "$n" -eq 5 ]
+	[ "$n" -eq 7 ]
 	n=0
 	while IFS='|' read -r _ _ arch _ size small large _; do
 		case $arch in

@@ -58,7 +58,7 @@ tools() {
 		# Without a guard it is a piece of one source, no module.
 		grep -q '^#ifndef [A-Z0-9_]*_H$' "$path" || continue
 		printf '#include "%s"\n' "$path" >"$BATS_TEST_TMPDIR/one.c"
-		eval "$(cat "$BUILD/flags")" -I. -Wno-unused-function -Werror \
+		eval "$(cat "$BUILD/flags")" -I. -Wno-unused-function -Wno-psabi -Werror \
 		    -DPROG='\"x\"' -DUSAGE='\"x\"' -fsyntax-only \
 		    '"$BATS_TEST_TMPDIR/one.c"' || {
 			echo "$path" >&2

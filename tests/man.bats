@@ -21,7 +21,7 @@ examples() {
 			printf "\001"
 		}
 		print
-		more = /(\\|\|)$/
+		more = /(\\|\||&&)$/
 	}'
 }
 
@@ -81,7 +81,7 @@ readme_blocks() {
 			printf "\001"
 		}
 		print
-		more = /(\\|\|)$/
+		more = /(\\|\||&&)$/
 		if (!more)
 			printf "\002"
 		next
