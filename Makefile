@@ -44,19 +44,26 @@ UNITS := $(filter-out $(HELPERS),$(PROGS))
 BENCH := $(patsubst bench/%.c,%,$(wildcard bench/*.c))
 LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 
-# Kernels are worth optimising harder.  On x86 the scalar sources are compiled a
-# second time for CPUs with AVX2 and FMA: same bits, faster.
+# Kernels are worth optimising harder.  Those for one group of instructions
+# have its name at the end of theirs and hold nothing but kernels; on other
+# architectures they are left out.
 $(B)/kernels/%.o: ISA := -O3
+X86_KERN := $(filter %_avx2.o %_avxvnni.o %_avx512vnni.o,$(LIB))
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
-AVX2 := $(patsubst %_scalar.c,$(B)/%_scalar.avx2.o,$(wildcard kernels/*_scalar.c))
-LIB  += $(AVX2)
-$(AVX2): ISA := -O3 -mavx2 -mfma -DKERN_AVX2
+X86_AVX2 := -O3 -mavx2 -mfma -mf16c
+X86_512  := $(X86_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
 $(B)/kernels/kern.o: ISA := -O3 -DKERN_X86
-# Kernels written for one group of instructions, by the end of the file's name.
-$(B)/kernels/%_avx512vnni.o: ISA := -O3 -mavx2 -mfma -mf16c -mavx512f -mavx512bw \
-    -mavx512vl -mavx512dq -mavx512vnni
+$(B)/kernels/%_avx2.o: ISA := $(X86_AVX2)
+$(B)/kernels/%_avxvnni.o: ISA := $(X86_AVX2) -mavxvnni
+$(B)/kernels/%_avx512vnni.o: ISA := $(X86_512)
+# The avxvnni product once more in EVEX encoding, for tests.
+LIB += $(B)/kernels/matmul_avxvnni.evex.o
+$(B)/kernels/matmul_avxvnni.evex.o: ISA := $(X86_512) -DKERN_EVEX
+$(B)/%.evex.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 else
-LIB  := $(filter-out %_avx512vnni.o,$(LIB))
+LIB := $(filter-out $(X86_KERN),$(LIB))
 endif
 BINS  := $(TOOLS:%=$(B)/bin/%)
 
@@ -84,10 +91,6 @@ $(B)/libdllm.a: $(LIB)
 	rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/%.o: %.c $(B)/flags
-	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
-
-$(B)/%.avx2.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 

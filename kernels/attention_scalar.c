@@ -66,7 +66,7 @@ one_query(float *out, const float *q, const float *kt, const float *v,
 }
 
 void
-KERN(attention)(float *out, size_t out_stride, const float *const *q,
+attention_scalar(float *out, size_t out_stride, const float *const *q,
     size_t n_q, const float *kt, const float *v, size_t stride, size_t n_keys,
     size_t head_dim, float scale, float *e)
 {

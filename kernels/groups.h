@@ -13,14 +13,14 @@
 	    const float *x, size_t stride); \
 	void expand_##group(struct wtile *to, enum ggml_type type, \
 	    const uint8_t *src, size_t row_bytes, size_t n_rows, size_t n_in); \
+	void decode_##group(enum ggml_type type, const void *src, size_t n, \
+	    float *dst); \
 	void matmul_quant_##group(float *y, size_t stride, \
 	    const struct wtile *w, const struct xquant *x, size_t t0, size_t n);
 
 #define DECLARE_FLOAT(group) \
 	size_t pack_float_##group(struct xfloat *to, size_t t0, size_t n, \
 	    const float *x, size_t stride); \
-	void decode_##group(enum ggml_type type, const void *src, size_t n, \
-	    float *dst); \
 	void matmul_float_##group(float *y, size_t stride, const float *w, \
 	    size_t n_rows, const struct xfloat *x, size_t t0, size_t n); \
 	int rmsnorm_##group(float *y, const float *x, const float *w, \
@@ -38,6 +38,10 @@
 	    float *y, const float *g, const float *u, size_t n); \
 	int all_finite_##group(const float *x, size_t n);
 
+DECLARE_QUANT(avx2)
+DECLARE_FLOAT(avx2)
+DECLARE_QUANT(avxvnni)
+DECLARE_QUANT(evexvnni)
 DECLARE_QUANT(avx512vnni)
 DECLARE_FLOAT(avx512vnni)
 

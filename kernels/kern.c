@@ -5,36 +5,17 @@
 #include "expand.h"
 #include "scalar.h"
 #ifdef KERN_X86
-#define KERN_AVX2
-#include "scalar.h"
-#undef KERN_AVX2
 #include "groups.h"
 #endif
 
-#define SCALAR_TABLE(suffix) \
-	{ \
-		.name = #suffix, .lanes = 1, \
-		.pack_quant = pack_quant_##suffix, \
-		.pack_float = pack_float_##suffix, .expand = expand_##suffix, \
-		.decode = decode_row, .matmul_quant = matmul_quant_##suffix, \
-		.matmul_float = matmul_float_##suffix, \
-		.rmsnorm = rmsnorm_##suffix, .add = add_##suffix, \
-		.rope = rope_##suffix, .pack_keys = pack_keys_##suffix, \
-		.attention = attention_##suffix, \
-		.silu_mul = silu_mul_##suffix, \
-		.all_finite = all_finite_##suffix \
-	}
-
-static const struct kern scalar = SCALAR_TABLE(scalar);
-#ifdef KERN_X86
-static const struct kern avx2 = SCALAR_TABLE(avx2);
-#define GROUP_TABLE(name_, lanes_, quant, floats) \
+/* Functions that pack, that know the layout of tiles, and that do the rest. */
+#define TABLE(name_, lanes_, pack, tiles, product, floats) \
 	{ \
 		.name = name_, .lanes = lanes_, \
-		.pack_quant = pack_quant_##quant, \
-		.pack_float = pack_float_##floats, .expand = expand_##quant, \
-		.decode = decode_##floats, \
-		.matmul_quant = matmul_quant_##quant, \
+		.pack_quant = pack_quant_##pack, \
+		.pack_float = pack_float_##floats, .expand = expand_##tiles, \
+		.decode = decode_##tiles, \
+		.matmul_quant = matmul_quant_##product, \
 		.matmul_float = matmul_float_##floats, \
 		.rmsnorm = rmsnorm_##floats, .add = add_##floats, \
 		.rope = rope_##floats, .pack_keys = pack_keys_##floats, \
@@ -42,8 +23,20 @@ static const struct kern avx2 = SCALAR_TABLE(avx2);
 		.silu_mul = silu_mul_##floats, \
 		.all_finite = all_finite_##floats \
 	}
-static const struct kern avx512vnni =
-    GROUP_TABLE("avx512vnni", 16, avx512vnni, avx512vnni);
+
+#define decode_scalar decode_row
+
+static const struct kern scalar =
+    TABLE("scalar", 1, scalar, scalar, scalar, scalar);
+
+#ifdef KERN_X86
+static const struct kern avx2 = TABLE("avx2", 16, avx2, avx2, avx2, avx2);
+static const struct kern avxvnni =
+    TABLE("avxvnni", 16, avx2, avxvnni, avxvnni, avx2);
+static const struct kern evexvnni =
+    TABLE("evexvnni", 16, avx2, avxvnni, evexvnni, avx2);
+static const struct kern avx512vnni = TABLE("avx512vnni", 16, avx512vnni,
+    avx512vnni, avx512vnni, avx512vnni);
 #endif
 
 /* From the plainest to the one that is best where it runs. */
@@ -54,7 +47,7 @@ static const struct group {
 	{ 0, &scalar },
 #ifdef KERN_X86
 	{ CPU_AVX2, &avx2 },
-	{ CPU_AVXVNNI, NULL },
+	{ CPU_AVXVNNI, &avxvnni },
 	{ CPU_AVX512VNNI, &avx512vnni },
 #else
 	{ CPU_AVX2, NULL },
@@ -102,6 +95,17 @@ kern_select(const struct kern **k, const char *name, unsigned flags,
 	}
 	*k = groups[i].kern;
 	return KERN_OK;
+}
+
+const struct kern *
+kern_evex(unsigned flags)
+{
+#ifdef KERN_X86
+	if ((flags & CPU_AVX2) && (flags & CPU_AVX512VNNI))
+		return &evexvnni;
+#endif
+	(void)flags;
+	return NULL;
 }
 
 size_t

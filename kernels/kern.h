@@ -197,6 +197,12 @@ enum kern_result { KERN_OK, KERN_UNKNOWN, KERN_MISSING };
 enum kern_result kern_select(const struct kern **k, const char *name,
     unsigned flags, struct err *err);
 
+/*
+ * For tests: the code of group avxvnni in the encoding that CPUs with
+ * AVX512-VNNI understand, or NULL.  No name selects it.
+ */
+const struct kern *kern_evex(unsigned flags);
+
 /* Memory that tokens take when packed, rounded up to whole panels. */
 size_t kern_panels(size_t n_tok, unsigned lanes);
 

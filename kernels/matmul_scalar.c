@@ -9,7 +9,7 @@
 #include "expand.h"
 
 void
-KERN(expand)(struct wtile *to, enum ggml_type type, const uint8_t *src,
+expand_scalar(struct wtile *to, enum ggml_type type, const uint8_t *src,
     size_t row_bytes, size_t n_rows, size_t n_in)
 {
 	to->n_rows = n_rows;
@@ -105,7 +105,7 @@ row16_mins(const int8_t *q, const float *w, const float *m, const int8_t *x,
 }
 
 void
-KERN(matmul_quant)(float *y, size_t stride, const struct wtile *w,
+matmul_quant_scalar(float *y, size_t stride, const struct wtile *w,
     const struct xquant *x, size_t t0, size_t n)
 {
 	size_t n_blocks = w->n_in / KERN_BLOCK;
@@ -160,7 +160,7 @@ panel_row(float acc[KERN_FLOAT_LANES], const float *w, size_t n_in,
 }
 
 void
-KERN(matmul_float)(float *y, size_t stride, const float *w, size_t n_rows,
+matmul_float_scalar(float *y, size_t stride, const float *w, size_t n_rows,
     const struct xfloat *x, size_t t0, size_t n)
 {
 	for (size_t t = t0, lanes; t < t0 + n; t += lanes) {

@@ -53,7 +53,7 @@ quantise(int8_t *q, float *dx, float *sx, float *sx16, const float *x)
 }
 
 size_t
-KERN(pack_quant)(struct xquant *to, size_t t0, size_t n, const float *x,
+pack_quant_scalar(struct xquant *to, size_t t0, size_t n, const float *x,
     size_t stride)
 {
 	size_t n_blocks = to->n_in / KERN_BLOCK;
@@ -74,13 +74,13 @@ KERN(pack_quant)(struct xquant *to, size_t t0, size_t n, const float *x,
 }
 
 size_t
-KERN(pack_float)(struct xfloat *to, size_t t0, size_t n, const float *x,
+pack_float_scalar(struct xfloat *to, size_t t0, size_t n, const float *x,
     size_t stride)
 {
 	size_t end = kern_panels(t0 + n, KERN_FLOAT_LANES);
 
 	for (size_t t = t0; t < t0 + n; t++)
-		if (!KERN(all_finite)(x + (t - t0) * stride, to->n_in))
+		if (!all_finite_scalar(x + (t - t0) * stride, to->n_in))
 			return t - t0;
 	for (size_t t = t0; t < end; t += KERN_FLOAT_LANES) {
 		float *panel = to->x + t * to->n_in;
@@ -96,7 +96,7 @@ KERN(pack_float)(struct xfloat *to, size_t t0, size_t n, const float *x,
 }
 
 void
-KERN(pack_keys)(float *kt, size_t t0, size_t n, const float *k, size_t stride,
+pack_keys_scalar(float *kt, size_t t0, size_t n, const float *k, size_t stride,
     size_t head_dim)
 {
 	size_t end = kern_panels(t0 + n, KERN_KEY_LANES);

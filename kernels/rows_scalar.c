@@ -9,7 +9,7 @@
 #include "sum16.h"
 
 int
-KERN(rmsnorm)(float *y, const float *x, const float *w, size_t n, float eps)
+rmsnorm_scalar(float *y, const float *x, const float *w, size_t n, float eps)
 {
 	float s[KERN_SUMS] = { 0 }, mean, inv;
 	size_t i = 0;
@@ -27,14 +27,14 @@ KERN(rmsnorm)(float *y, const float *x, const float *w, size_t n, float eps)
 }
 
 void
-KERN(add)(float *y, const float *x, size_t n)
+add_scalar(float *y, const float *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] = x[i] + y[i];
 }
 
 void
-KERN(rope)(float *x, size_t n_heads, size_t head_dim, const float *cosine,
+rope_scalar(float *x, size_t n_heads, size_t head_dim, const float *cosine,
     const float *sine, int neox)
 {
 	size_t half = head_dim / 2, step = neox ? 1 : 2, apart = neox ? half : 1;
@@ -50,14 +50,14 @@ KERN(rope)(float *x, size_t n_heads, size_t head_dim, const float *cosine,
 }
 
 void
-KERN(silu_mul)(float *y, const float *g, const float *u, size_t n)
+silu_mul_scalar(float *y, const float *g, const float *u, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] = g[i] / (1.0f + fexp(-g[i])) * u[i];
 }
 
 int
-KERN(all_finite)(const float *x, size_t n)
+all_finite_scalar(const float *x, size_t n)
 {
 	uint32_t bad = 0;
 

@@ -1,31 +1,26 @@
 /*
- * What the *_scalar.c files define.  They are compiled twice: as they stand,
- * and once more for CPUs with AVX2 and FMA, where fmaf is one instruction and
- * the compiler may use wider registers.  The bits are the same.  Included once
- * for each build, hence without a guard.
+ * What the *_scalar.c files define: the specification.
  */
+#ifndef SCALAR_H
+#define SCALAR_H
+
 #include "kern.h"
 
-#undef KERN
-#ifdef KERN_AVX2
-#define KERN(name) name##_avx2
-#else
-#define KERN(name) name##_scalar
-#endif
-
-size_t KERN(pack_quant)(struct xquant *, size_t, size_t, const float *, size_t);
-size_t KERN(pack_float)(struct xfloat *, size_t, size_t, const float *, size_t);
-void KERN(expand)(struct wtile *, enum ggml_type, const uint8_t *, size_t,
+size_t pack_quant_scalar(struct xquant *, size_t, size_t, const float *, size_t);
+size_t pack_float_scalar(struct xfloat *, size_t, size_t, const float *, size_t);
+void expand_scalar(struct wtile *, enum ggml_type, const uint8_t *, size_t,
     size_t, size_t);
-void KERN(matmul_quant)(float *, size_t, const struct wtile *,
+void matmul_quant_scalar(float *, size_t, const struct wtile *,
     const struct xquant *, size_t, size_t);
-void KERN(matmul_float)(float *, size_t, const float *, size_t,
+void matmul_float_scalar(float *, size_t, const float *, size_t,
     const struct xfloat *, size_t, size_t);
-int KERN(rmsnorm)(float *, const float *, const float *, size_t, float);
-void KERN(add)(float *, const float *, size_t);
-void KERN(rope)(float *, size_t, size_t, const float *, const float *, int);
-void KERN(pack_keys)(float *, size_t, size_t, const float *, size_t, size_t);
-void KERN(attention)(float *, size_t, const float *const *, size_t,
+int rmsnorm_scalar(float *, const float *, const float *, size_t, float);
+void add_scalar(float *, const float *, size_t);
+void rope_scalar(float *, size_t, size_t, const float *, const float *, int);
+void pack_keys_scalar(float *, size_t, size_t, const float *, size_t, size_t);
+void attention_scalar(float *, size_t, const float *const *, size_t,
     const float *, const float *, size_t, size_t, size_t, float, float *);
-void KERN(silu_mul)(float *, const float *, const float *, size_t);
-int KERN(all_finite)(const float *, size_t);
+void silu_mul_scalar(float *, const float *, const float *, size_t);
+int all_finite_scalar(const float *, size_t);
+
+#endif

@@ -45,7 +45,8 @@ struct ahead {
 static inline struct ahead
 ahead(const uint8_t *p, size_t bytes, size_t calls)
 {
-	return (struct ahead){ p, p + bytes, bytes / 64 / calls + 1 };
+	return (struct ahead){ p, p + bytes,
+		calls ? bytes / 64 / calls + 1 : 0 };
 }
 
 static inline void

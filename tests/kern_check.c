@@ -494,6 +494,16 @@ passes(const struct check *c, const struct kern *k)
 }
 
 static void
+check_kern(const struct kern *k)
+{
+	for (int i = 0; i < N_CHECKS; i++)
+		if (!ok(passes(&checks[i], k), "%s: %s", k->name,
+		        checks[i].name))
+			printf("# %s (--seed %llu)\n", note,
+			    (unsigned long long)seed);
+}
+
+static void
 check_group(const char *name, unsigned flags)
 {
 	const struct kern *k;
@@ -504,10 +514,7 @@ check_group(const char *name, unsigned flags)
 		return;
 	}
 	ok(!strcmp(k->name, name), "%s: this is the group's name", name);
-	for (int i = 0; i < N_CHECKS; i++)
-		if (!ok(passes(&checks[i], k), "%s: %s", name, checks[i].name))
-			printf("# %s (--seed %llu)\n", note,
-			    (unsigned long long)seed);
+	check_kern(k);
 }
 
 /* The last token is forgotten. */
@@ -620,5 +627,9 @@ main(int argc, char **argv)
 	self_test();
 	for (int i = 0; kern_names[i]; i++)
 		check_group(kern_names[i], flags);
+	if (kern_evex(flags))
+		check_kern(kern_evex(flags));
+	else
+		skip("evexvnni", "this CPU lacks avx512-vnni");
 	return tap_end();
 }
