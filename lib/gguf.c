@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 #include "gguf_parse.h"
+#include "mapped.h"
 
 /* "-00001-of-00002.gguf" */
 enum { SPLIT_SUFFIX = 20 };
 
 static int
-map_fd(struct gguf_file *f, int fd, struct err *err)
+map_fd(struct gguf_file *f, int fd, const char *path, struct err *err)
 {
 	struct stat st;
 	void *map;
@@ -31,8 +32,8 @@ map_fd(struct gguf_file *f, int fd, struct err *err)
 		return err_set(err, "the file is empty");
 	if ((uintmax_t)st.st_size > SIZE_MAX / 2)
 		return err_set(err, "the file is too large to be mapped");
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
+	map = mapped_open(fd, (size_t)st.st_size, PROT_READ, path);
+	if (!map)
 		return err_sys(err, "cannot map");
 	f->map = map;
 	f->size = (uint64_t)st.st_size;
@@ -48,7 +49,7 @@ map_file(struct gguf_file *f, const char *path, struct err *err)
 
 	if (fd < 0)
 		return err_sys(err, "cannot open");
-	rc = map_fd(f, fd, err);
+	rc = map_fd(f, fd, path, err);
 	close(fd);
 	return rc;
 }
@@ -78,9 +79,7 @@ void
 gguf_close(struct gguf *g)
 {
 	for (int i = 0; i < g->n_files; i++) {
-		if (g->file[i].map)
-			munmap((void *)g->file[i].map,
-			    (size_t)g->file[i].size);
+		mapped_close((void *)g->file[i].map, (size_t)g->file[i].size);
 		free(g->file[i].path);
 	}
 	free(g->file);

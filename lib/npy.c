@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "mapped.h"
 
 static const struct {
 	const char *descr;
@@ -195,12 +196,10 @@ npy_open(struct npy *a, const char *path, struct err *err)
 		return err_set(err, "%s: not a .npy file", path);
 	}
 	a->map_size = (size_t)st.st_size;
-	a->map = mmap(NULL, a->map_size, PROT_READ, MAP_SHARED, fd, 0);
+	a->map = mapped_open(fd, a->map_size, PROT_READ, path);
 	close(fd);
-	if (a->map == MAP_FAILED) {
-		a->map = NULL;
+	if (!a->map)
 		return err_sys(err, "cannot map '%s'", path);
-	}
 	if (npy_parse(a, a->map, a->map_size, err) < 0) {
 		npy_close(a);
 		return err_prefix(err, "%s", path);
@@ -211,8 +210,7 @@ npy_open(struct npy *a, const char *path, struct err *err)
 void
 npy_close(struct npy *a)
 {
-	if (a->map)
-		munmap(a->map, a->map_size);
+	mapped_close(a->map, a->map_size);
 	memset(a, 0, sizeof *a);
 }
 

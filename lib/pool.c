@@ -171,7 +171,10 @@ release(struct pool *p)
 	free(p);
 }
 
-/* Signals are for the thread that started the pool. */
+/*
+ * Signals are for the thread that started the pool, but not those that a
+ * thread brings upon itself: blocked, they would kill without a handler.
+ */
 static int
 start_worker(struct worker *w)
 {
@@ -179,6 +182,10 @@ start_worker(struct worker *w)
 	int rc;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&w->id, NULL, worker_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

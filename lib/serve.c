@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "io.h"
+#include "mapped.h"
 #include "npy.h"
 #include "proto.h"
 #include "stats.h"
@@ -64,15 +65,12 @@ map_shared(struct loop *l, size_t need, struct err *err)
 		    "needed", (long long)st.st_size, need);
 	if (l->map_size >= need)
 		return 0;
-	if (l->map)
-		munmap(l->map, l->map_size);
+	mapped_close(l->map, l->map_size);
 	l->map_size = 0;
-	l->map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-	    MAP_SHARED, l->s->logits.fd, 0);
-	if (l->map == MAP_FAILED) {
-		l->map = NULL;
+	l->map = mapped_open(l->s->logits.fd, (size_t)st.st_size,
+	    PROT_READ | PROT_WRITE, "the shared file");
+	if (!l->map)
 		return err_sys(err, "cannot map the shared file");
-	}
 	l->map_size = (size_t)st.st_size;
 	return 0;
 }
@@ -274,8 +272,7 @@ serve(const struct server *s, struct err *err)
 		rc = err_set(err, "out of memory");
 	for (unsigned i = 0; l.scratch && i < n; i++)
 		stats_scratch_free(&l.scratch[i]);
-	if (l.map)
-		munmap(l.map, l.map_size);
+	mapped_close(l.map, l.map_size);
 	free(l.scratch);
 	free(l.errs);
 	free(l.err_row);

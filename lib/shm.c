@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "mapped.h"
 
 #define ENOUGH ((uint64_t)512 << 20)
 
@@ -129,8 +130,7 @@ shm_reserve(struct shm *s, uint64_t bytes, struct err *err)
 
 	if (bytes <= s->size)
 		return 0;
-	if (s->map)
-		munmap(s->map, s->size);
+	mapped_close(s->map, s->size);
 	s->map = NULL;
 	s->size = 0;
 	/* ftruncate would promise pages that a full tmpfs cannot give */
@@ -142,11 +142,10 @@ shm_reserve(struct shm *s, uint64_t bytes, struct err *err)
 		return err_sys(err, "cannot reserve %llu bytes for the logits "
 		                    "(DLLM_SHM names another folder)",
 		    (unsigned long long)bytes);
-	s->map = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, s->fd, 0);
-	if (s->map == MAP_FAILED) {
-		s->map = NULL;
+	s->map = mapped_open(
+	    s->fd, (size_t)bytes, PROT_READ, "the file of the logits");
+	if (!s->map)
 		return err_sys(err, "cannot map the logits");
-	}
 	s->size = (size_t)bytes;
 	return 0;
 }
@@ -183,8 +182,7 @@ shm_array(const struct shm *s, uint64_t rows, uint64_t cols, uint64_t bytes,
 void
 shm_close(struct shm *s)
 {
-	if (s->map)
-		munmap(s->map, s->size);
+	mapped_close(s->map, s->size);
 	io_close(&s->fd);
 	s->map = NULL;
 	s->size = 0;

@@ -243,6 +243,27 @@ $usage" "${@:2}"
 		dllm-forward --model x.gguf
 }
 
+@test "a model that is cut while in use is named, whichever thread meets the end" {
+	half=$(($(stat -c %s "$llada") / 2))
+	for size in 4096 $half $half $half; do
+		cp "$llada" m.gguf
+		rm -f in out
+		mkfifo in
+		dllm-forward --serve --model m.gguf --threads 4 \
+			<in >out 2>err 3>&- &
+		exec 7>in
+		wait_until 20 test -s out
+		truncate -s $size m.gguf
+		echo 'forward 1 rows=0:2 want=stats : 5 6' >&7
+		wait_until 20 gone $!
+		exec 7>&-
+		run wait $!
+		[ "$status" -eq 1 ]
+		[ "$(cat err)" = 'dllm-forward: ERROR: m.gguf: became shorter while in use, or cannot be read' ]
+		[ "$(wc -l <out)" = 1 ]
+	done
+}
+
 @test "a model that memory cannot hold" {
 	tiny-model --huge --output huge.gguf
 	run --separate-stderr dllm-forward --model huge.gguf <hello

@@ -15,6 +15,7 @@
 
 #include "err.h"
 #include "io.h"
+#include "mapped.h"
 #include "opt.h"
 
 #ifndef DLLM_VERSION
@@ -107,10 +108,42 @@ tool_finish(void)
 }
 
 /*
+ * A mapped file has become shorter, or the disk cannot read it.  The signal
+ * comes from touching the file, not from amid another call, so that messages
+ * can be composed here.
+ */
+static inline void
+tool_bus_error(int sig, siginfo_t *info, void *context)
+{
+	const char *name = mapped_name(info->si_addr);
+	struct err err = { 0 };
+
+	(void)context;
+	if (name) {
+		err_set(&err, "%s: became shorter while in use, or cannot be "
+		              "read",
+		    name);
+		tool_fail(&err);
+	}
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static inline void
+tool_catch_bus_errors(void)
+{
+	struct sigaction act = { .sa_sigaction = tool_bus_error };
+
+	sigemptyset(&act.sa_mask);
+	act.sa_flags = SA_SIGINFO;
+	sigaction(SIGBUS, &act, NULL);
+}
+
+/*
  * Start-up: descriptors 0 to 2 taken, default SIGPIPE, a limit on file sizes an
- * error and no death, clean-up of unfinished files on signals, options.  Prints
- * --help and --version itself.  `about` is one or more lines for the help text;
- * returns the index of the first operand.
+ * error and no death, clean-up of unfinished files on signals, the file behind
+ * a bus error named, options.  Prints --help and --version itself.  `about` is
+ * one or more lines for the help text; returns the index of the first operand.
  */
 static inline int
 tool_start(const struct opt *table, int argc, char **argv, const char *about)
@@ -122,6 +155,7 @@ tool_start(const struct opt *table, int argc, char **argv, const char *about)
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_IGN);
 	io_clean_on_signals();
+	tool_catch_bus_errors();
 	switch (opt_parse(table, TOOL_MIXED, argc, argv, &rest, &err)) {
 	case OPT_HELP:
 		printf("usage: %s\n%s\n\n", USAGE, about);
