@@ -67,7 +67,9 @@ $usage" "${@:2}"
 		dllm-forward --model x --serve --logits y
 	DLLM_CPU=sse9 wrong "DLLM_CPU: 'sse9': not one of scalar, avx2, avxvnni, avx512vnni, neon" \
 		dllm-forward --model x
-	[ ! -e d ] && [ ! -e x ] && [ ! -e y ]
+	[ ! -e d ]
+	[ ! -e x ]
+	[ ! -e y ]
 }
 
 @test "a kernel group that is not there is named" {
@@ -333,7 +335,9 @@ $usage" "${@:2}"
 	tiny-model --nan blk.1.attn_norm.weight --output nan.gguf
 	fails 1 'dllm-forward: ERROR: standard input: line 1: stage 01.attn_norm, position 0: a number is not finite or above 2^100' \
 		dllm-forward --model nan.gguf --dump d <hello
-	[ -e d/00.ffn_out.npy ] && [ ! -e d/01.q.npy ] && [ ! -e d/logits.npy ]
+	[ -e d/00.ffn_out.npy ]
+	[ ! -e d/01.q.npy ]
+	[ ! -e d/logits.npy ]
 }
 
 @test "--verbose reports model, device and every layer" {

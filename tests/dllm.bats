@@ -169,7 +169,8 @@ interrupted() {
 	    dllm run --model no.gguf x
 	head -c 3000000 "$model" >cut.gguf
 	run --separate-stderr dllm run --model cut.gguf x
-	[ "$status" -eq 1 ] && [ -z "$output" ]
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
 	[ "${stderr_lines[0]}" = 'dllm-forward: ERROR: cut.gguf: the file is incomplete: data of tensor blk.5.attn_v.weight ends at byte 3034880 of 3000000' ]
 	[[ ${stderr_lines[1]} = 'dllm-sample: ERROR: '*'dllm-forward exited with status 1 before it was ready' ]]
 	[ "${#stderr_lines[@]}" -eq 2 ]
@@ -190,7 +191,8 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 	fails 1 "dllm-sample: ERROR: standard input: line 1: 20 tokens of prompt and 1000 new ones exceed the longest request of 512" \
 	    dllm run -n 1000 'What is 37 + 48?'
 	run --separate-stderr dllm run --threads 0 x
-	[ "$status" -ne 0 ] && [ -z "$output" ]
+	[ "$status" -ne 0 ]
+	[ -z "$output" ]
 	[[ ${stderr_lines[0]} = "dllm-forward: ERROR: --threads '0':"* ]]
 	run --separate-stderr sh -c 'dllm run -n 4 x >/dev/full'
 	[ "$status" -eq 1 ]
@@ -215,7 +217,8 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 	kill -KILL $$
 	END
 	run --separate-stderr bin/dllm run --model "$model" x
-	[ "$status" -eq 1 ] && [ -z "$output" ]
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
 	[ "$stderr" = "dllm-sample: ERROR: $PWD/bin/dllm-forward was killed by signal 9 in step 0" ]
 }
 
@@ -242,7 +245,8 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 
 @test "dllm run: a reader that goes away ends it silently" {
 	run --separate-stderr bash -c 'dllm run -n 16 "What is 2 + 3?" | head -c 1'
-	[ "$output" = 2 ] && [ -z "$stderr" ]
+	[ "$output" = 2 ]
+	[ -z "$stderr" ]
 }
 
 @test "dllm logits: the rows of a token line" {

@@ -81,5 +81,6 @@ field() {
 	fails 2 "usage: bench/eval MODEL [ITEMS [dllm-forward OPTION...]]" \
 	    "$top/bench/eval"
 	run --separate-stderr "$top/bench/eval" missing.gguf
-	[ "$status" -ne 0 ] && [ -z "$output" ]
+	[ "$status" -ne 0 ]
+	[ -z "$output" ]
 }

@@ -139,7 +139,8 @@ encode() {
 
 @test "dllm-infill: a hole at position 0 of a shifted model is an error" {
 	run --separate-stderr dllm infill --model "$dream" '[MASK:2] is blue.'
-	[ "$status" -eq 1 ] && [ -z "$output" ]
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
 	[ "${stderr_lines[0]}" = 'dllm-sample: ERROR: standard input: line 1: position 0 is masked, and this model cannot predict it' ]
 	works dllm infill --model "$dream" --bos '[MASK:2] is blue.'
 	works dllm infill --model "$llada" '[MASK:2] is blue.'

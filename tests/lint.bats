@@ -39,6 +39,15 @@ tools() {
 	shellcheck -s bash -e SC2034 tests/helpers.bash
 }
 
+@test "lint: no check in a test is one that cannot fail" {
+	# set -e looks over what stands before &&, and over what ! turns round.
+	run grep -nE '^\s+(! |\[.*\] && [^|]*$)' tests/*.bats
+	printf '%s\n' "$output" | grep -vE '! echo .* >&5|&& REPLY=' \
+	    >"$BATS_TEST_TMPDIR/bad" || true
+	cat "$BATS_TEST_TMPDIR/bad" >&2
+	[ -z "$(sed '/^$/d' "$BATS_TEST_TMPDIR/bad")" ]
+}
+
 @test "lint: pipelines are short" {
 	for path in pipelines/*.sh; do
 		[ "$(wc -l <"$path")" -lt 40 ]

@@ -139,7 +139,8 @@ $usage" dllm-score --samples 10 --strata 4 -- true
 	fails 2 "dllm-score: ERROR: --mask excludes --samples and --strata
 $usage" dllm-score --samples 10 --mask 0 -- true
 	run --separate-stderr dllm-score --mask 3,1 -- true
-	[ "$status" -eq 2 ] && [[ $stderr = "dllm-score: ERROR: --mask '3,1': "* ]]
+	[ "$status" -eq 2 ]
+	[[ $stderr = "dllm-score: ERROR: --mask '3,1': "* ]]
 }
 
 @test "dllm-score: wrong input" {
@@ -181,7 +182,8 @@ $usage" dllm-score --samples 10 --mask 0 -- true
 	fails 1 'dllm-score: ERROR: fake-forward was killed by signal 9 in sample 0' \
 	    score --how kill --at 0 -- --mask 0
 	run --separate-stderr score --how nan
-	[ "$status" -eq 1 ] && [ -z "$output" ]
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
 	[[ $stderr = 'dllm-score: ERROR: position '*': a logit is not finite' ]]
 	run --separate-stderr score --how late
 	[ "$status" -eq 1 ]

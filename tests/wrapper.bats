@@ -163,10 +163,12 @@ $run_usage" "$dllm" run --watch --trace t p
 	stand_in dllm-sample 'echo 1'
 	stand_in tok-decode 'cat >/dev/null; echo "tok-decode: ERROR: no" >&2; exit 5'
 	run --separate-stderr "$dllm" run --model M x
-	[ "$status" -eq 5 ] && [ "$stderr" = 'tok-decode: ERROR: no' ]
+	[ "$status" -eq 5 ]
+	[ "$stderr" = 'tok-decode: ERROR: no' ]
 	stand_in tok-decode 'cat >/dev/null; echo "tok-decode: warning: hm" >&2'
 	run --separate-stderr "$dllm" run --model M x
-	[ "$status" -eq 0 ] && [ "$stderr" = 'tok-decode: warning: hm' ]
+	[ "$status" -eq 0 ]
+	[ "$stderr" = 'tok-decode: warning: hm' ]
 }
 
 @test "dllm run: a decoder that fails early is to blame for the broken pipe" {
@@ -193,16 +195,19 @@ $run_usage" "$dllm" run --watch --trace t p
 @test "dllm run: closed descriptors are never taken for the pipes" {
 	stand_in tok-decode 'cat >/dev/null; printf text'
 	run sh -c 'echo x | "$1" run --model M 2>&-' - "$dllm"
-	[ "$status" -eq 0 ] && [ "$output" = text ]
+	[ "$status" -eq 0 ]
+	[ "$output" = text ]
 	run sh -c '"$1" run --model M x <&-' - "$dllm"
-	[ "$status" -eq 0 ] && [ "$output" = text ]
+	[ "$status" -eq 0 ]
+	[ "$output" = text ]
 	stand_in tok-decode 'cat >/dev/null; printf text 2>/dev/null || {
 		echo "tok-decode: ERROR: no output" >&2; exit 1; }'
 	fails 1 'tok-decode: ERROR: no output' \
 	    sh -c 'echo x | "$1" run --model M >&-' - "$dllm"
 	stand_in tok-encode 'cat || exit 1; echo 1 2'
 	run --separate-stderr sh -c '"$1" run --model M <&-' - "$dllm"
-	[ "$status" -eq 1 ] && [ -z "$output" ]
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
 }
 
 @test "dllm run: an empty path is no reason to take the demo model" {
@@ -272,7 +277,8 @@ dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
 @test "dllm NAME runs dllm-NAME, beside the script or from PATH" {
 	stand_in dllm-other 'echo other; exit 9'
 	run "$dllm" other a 'b c'
-	[ "$status" -eq 9 ] && [ "$output" = other ]
+	[ "$status" -eq 9 ]
+	[ "$output" = other ]
 	args dllm-other '<a><b c>'
 	mkdir bin
 	mv dllm-other bin/dllm-remote
@@ -284,7 +290,8 @@ dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
 	stand_in dllm-chat 'echo text; exit 5'
 	run "$dllm" chat -m M --system "it's" --template t --special -n 2 \
 	    --steps 3 --temperature 4 --verbose -t 5
-	[ "$status" -eq 5 ] && [ "$output" = text ]
+	[ "$status" -eq 5 ]
+	[ "$output" = text ]
 	args dllm-chat "<--model=M><--system=it's><--template=t><--special><--><$dir/dllm-sample><--max-tokens=2><--steps=3><--temperature=4><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=5>"
 	chat_usage='dllm: usage: dllm chat [--model PATH] [OPTION...]'
 	fails 2 "dllm: ERROR: unexpected argument 'x'
@@ -297,7 +304,8 @@ $chat_usage" "$dllm" chat --canvas
 	stand_in dllm-infill 'echo text; exit 5'
 	run "$dllm" infill -m M "it's [MASK]" --fill-only --special --no-bos \
 	    --steps 2 --seed 3 --greedy -t 4
-	[ "$status" -eq 5 ] && [ "$output" = text ]
+	[ "$status" -eq 5 ]
+	[ "$output" = text ]
 	args dllm-infill "<--model=M><--fill-only><--special><--no-bos><--text=it's [MASK]><--><$dir/dllm-sample><--steps=2><--seed=3><--greedy><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M><--threads=4>"
 	run "$dllm" infill -m M --prefix a --suffix b --hole 3
 	args dllm-infill "<--model=M><--prefix=a><--suffix=b><--hole=3><--><$dir/dllm-sample><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M>"
