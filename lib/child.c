@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h> /* Linux: nothing else ends a child in mid-step */
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -130,15 +131,32 @@ close_stream(FILE **f)
 	*f = NULL;
 }
 
-/* With both pipes closed, so that a child that goes on talking ends too. */
+enum { PATIENCE_MS = 5000, POLL_MS = 2 };
+
+/*
+ * With both pipes closed, so that a child that goes on talking ends too.  One
+ * that has closed its own ends and lives on has left the protocol: it is asked
+ * to end after PATIENCE_MS, and killed after twice that.
+ */
 static void
 reap(struct child *c)
 {
+	const struct timespec pause = { 0, POLL_MS * 1000000L };
+
 	close_stream(&c->to);
 	close_stream(&c->from);
-	while (c->pid > 0 && waitpid(c->pid, &c->status, 0) < 0)
-		if (errno != EINTR)
+	for (int ms = 0; c->pid > 0; ms += POLL_MS) {
+		pid_t got = waitpid(c->pid, &c->status, WNOHANG);
+
+		if (got > 0 || (got < 0 && errno != EINTR))
 			break;
+		c->outstayed = ms >= PATIENCE_MS;
+		if (ms == PATIENCE_MS)
+			kill(c->pid, SIGTERM);
+		else if (ms == 2 * PATIENCE_MS)
+			kill(c->pid, SIGKILL);
+		nanosleep(&pause, NULL);
+	}
 	c->pid = 0;
 }
 
@@ -147,6 +165,10 @@ explain(struct child *c, const char *inside, const char *where,
     struct err *err)
 {
 	reap(c);
+	if (c->outstayed)
+		return err_set(err, "%s closed its output, did not end and was "
+		                    "killed %s%s",
+		    c->name, where, inside);
 	if (WIFSIGNALED(c->status))
 		return err_set(err, "%s was killed by signal %d %s%s", c->name,
 		    WTERMSIG(c->status), where, inside);
@@ -185,7 +207,7 @@ child_end(struct child *c, struct err *err)
 	more = getc(c->from) != EOF;
 	close_stream(&c->from);
 	reap(c);
-	if (c->status != 0)
+	if (c->status != 0 || c->outstayed)
 		explain(c, "", "at the end", err);
 	else if (more)
 		err_set(err, "%s printed more than it was asked for", c->name);

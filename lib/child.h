@@ -20,6 +20,7 @@ struct child {
 	pid_t pid;        /* 0: none, or reaped */
 	FILE *to, *from;  /* its standard input and output */
 	int status;       /* from waitpid, once reaped */
+	int outstayed;    /* it had to be killed */
 	char *line;       /* the last line it printed */
 	size_t line_cap;
 };

@@ -92,6 +92,11 @@ io_slurp(int fd, const char *what, char **buf, size_t *len, struct err *err)
 			*len = n;
 			return 0;
 		}
+		if (cap >= IO_MAX_FILE) {
+			free(p);
+			return err_set(err, "cannot read %s: more than %d MiB",
+			    what, IO_MAX_FILE >> 20);
+		}
 		cap *= 2;
 		q = realloc(p, cap);
 		if (!q)
@@ -116,20 +121,46 @@ io_slurp_file(const char *path, char **buf, size_t *len, struct err *err)
 	return rc;
 }
 
+static int
+grow_line(char **buf, size_t *cap)
+{
+	size_t size = *cap ? 2 * *cap : 256;
+	char *p = size > IO_MAX_LINE ? NULL : realloc(*buf, size);
+
+	if (!p) {
+		errno = size > IO_MAX_LINE ? EMSGSIZE : ENOMEM;
+		return -1;
+	}
+	*buf = p;
+	*cap = size;
+	return 0;
+}
+
 int
 io_line(FILE *f, char **buf, size_t *cap, size_t *len)
 {
-	ssize_t n = getline(buf, cap, f);
+	size_t n = 0;
+	int c;
 
 	*len = 0;
-	if (n < 0)
-		return ferror(f) || !feof(f) ? -1 : 0;
-	if ((*buf)[n - 1] != '\n') {
-		*len = (size_t)n;
-		return ferror(f) ? -1 : 2;
+	do {
+		if (n + 1 >= *cap && grow_line(buf, cap) < 0)
+			return -1;
+		c = getc_unlocked(f);
+		if (c != EOF)
+			(*buf)[n++] = (char)c;
+	} while (c != EOF && c != '\n');
+	if (ferror(f))
+		return -1;
+	if (n == 0)
+		return 0;
+	if (c == EOF) {
+		(*buf)[n] = '\0';
+		*len = n;
+		return 2;
 	}
 	(*buf)[--n] = '\0';
-	*len = (size_t)n;
+	*len = n;
 	return 1;
 }
 

@@ -21,9 +21,12 @@ int io_pwrite_all(int fd, const void *buf, size_t n, uint64_t off);
 /* Read until n bytes or the end.  Returns the count, or -1 and errno. */
 ssize_t io_read_all(int fd, void *buf, size_t n);
 
+/* Input without an end must not fill memory: far above any use. */
+enum { IO_MAX_LINE = 1 << 26, IO_MAX_FILE = 1 << 28 };
+
 /*
  * Read a descriptor to its end into *buf (malloc, NUL-terminated, owned by the
- * caller).  `what` names it in errors.  0 or -1.
+ * caller), of IO_MAX_FILE bytes at most.  `what` names it in errors.  0 or -1.
  */
 int io_slurp(int fd, const char *what, char **buf, size_t *len,
     struct err *err);
@@ -34,7 +37,8 @@ int io_slurp_file(const char *path, char **buf, size_t *len, struct err *err);
 /*
  * Read one line up to LF into *buf (grown as needed, *cap its size, both
  * starting as NULL and 0), without the LF, NUL-terminated.  Returns 1 for a
- * line, 0 at a clean end, 2 at an end inside a line, -1 on a read error.
+ * line, 0 at a clean end, 2 at an end inside a line, -1 and errno on a read
+ * error; EMSGSIZE: a line of IO_MAX_LINE bytes or more.
  */
 int io_line(FILE *f, char **buf, size_t *cap, size_t *len);
 

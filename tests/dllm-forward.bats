@@ -255,7 +255,7 @@ $usage" "${@:2}"
 			<in >out 2>err 3>&- &
 		exec 7>in
 		wait_until 20 test -s out
-		truncate -s $size m.gguf
+		truncate -s "$size" m.gguf
 		echo 'forward 1 rows=0:2 want=stats : 5 6' >&7
 		wait_until 20 gone $!
 		exec 7>&-

@@ -374,6 +374,29 @@ is NaN" nan $l
 	[ "$stderr" = 'dllm-sample: ERROR: fake-forward printed more than it was asked for' ]
 }
 
+@test "dllm-sample: a child that closes its output and lives on is ended" {
+	greeting='dllm-forward 1 arch=llada vocab=40 mask=38 eos=2 ctx=999'
+	echo 5 6 >in
+	fails 1 'dllm-sample: ERROR: sh closed its output, did not end and was killed before it was ready' \
+		dllm-sample -- sh -c 'echo $$ >pid; exec sleep 50 >&-' <in
+	wait_until 5 gone "$(cat pid)"
+	fails 1 'dllm-sample: ERROR: sh closed its output, did not end and was killed in step 0' \
+		dllm-sample -- sh -c "trap '' TERM; echo $greeting want=stats,logits
+			exec >&-; echo \$\$ >pid; exec sleep 50" <in
+	wait_until 5 gone "$(cat pid)"
+}
+
+@test "dllm-sample: input that never ends fills no memory" {
+	echo 5 6 >in
+	fails 1 'dllm-sample: ERROR: cannot read standard input: Message too long' \
+		dllm-sample -- fake-forward </dev/zero
+	fails 1 'dllm-sample: ERROR: cannot read from cat: Message too long' \
+		dllm-sample -- cat /dev/zero <in
+	fails 1 'dllm-sample: ERROR: cannot read /dev/zero: more than 256 MiB' \
+		dllm-sample --step 0 --prompt-length 1 --plan \
+		--greeting /dev/zero <in
+}
+
 @test "dllm-sample: input that ended, or is not token lines" {
 	local e='dllm-sample: ERROR: standard input'
 	fails 1 "$e ended before a token line" \

@@ -213,3 +213,8 @@ $usage" decode 72
 	works tok-decode --version
 	[ "${output%% *}" = tok-decode ]
 }
+
+@test "tok-decode: a line that never ends fills no memory" {
+	fails 1 'tok-decode: ERROR: cannot read standard input: Message too long' \
+		tok-decode --model "$models/pocket-llada-q4_k_m.gguf" </dev/zero
+}

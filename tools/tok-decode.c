@@ -271,6 +271,10 @@ run(struct decoder *d, struct err *err)
 	for (;;) {
 		if (d->in.n > 0 && would_block() && decode_partly(d, err) < 0)
 			return -1;
+		if (d->in.n >= IO_MAX_LINE) {
+			errno = EMSGSIZE;
+			return err_sys(err, "cannot read standard input");
+		}
 		if (reserve(&d->in, 65536, err) < 0)
 			return -1;
 		r = read(0, d->in.p + d->in.n, 65536);
