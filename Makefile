@@ -106,7 +106,7 @@ tests: all bench $(PROGS:%=$(B)/tests/%)
 bench: $(BENCH:%=$(B)/bench/%)
 
 check: tests
-	@tests/need bats shellcheck mandoc
+	@tests/need bats shellcheck mandoc parallel
 	@BUILD=$(B) tests/run $(UNITS:%=$(B)/tests/%) $(wildcard tests/*.bats)
 
 demo: all

@@ -139,11 +139,13 @@ sample() {
 }
 
 @test "a file of diffuse-cpp is refused, and said to be one" {
-	printf 'GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0' >d.gguf
-	printf '\24\0\0\0\0\0\0\0general.architecture\10\0\0\0' >>d.gguf
-	printf '\7\0\0\0\0\0\0\0diffuse' >>d.gguf
-	printf '\22\0\0\0\0\0\0\0diffuse.model_type\10\0\0\0' >>d.gguf
-	printf '\5\0\0\0\0\0\0\0llada' >>d.gguf
+	{
+		printf 'GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0'
+		printf '\24\0\0\0\0\0\0\0general.architecture\10\0\0\0'
+		printf '\7\0\0\0\0\0\0\0diffuse'
+		printf '\22\0\0\0\0\0\0\0diffuse.model_type\10\0\0\0'
+		printf '\5\0\0\0\0\0\0\0llada'
+	} >d.gguf
 	what='; a file of diffuse-cpp has no vocabulary, and q and k in another order: convert the original model with llama.cpp'
 	fails 1 "dllm-forward: ERROR: d.gguf: unsupported model architecture: diffuse (supported: llada, dream)$what" \
 	    dllm-forward --serve --model d.gguf </dev/null

@@ -88,6 +88,9 @@ pipeline() {
 	works "$dllm" run --model M --json x
 	args dllm-sample "<--json><--><$dir/dllm-forward><--serve><--model=M>"
 	args tok-decode '<--model=M><--json><--stop>'
+	works "$dllm" run --model M --null --json
+	args tok-encode '<--model=M><--null>'
+	args tok-decode '<--model=M><--json><--stop>'
 	"$dllm" run --model M --json x >out
 	printf 'the text' | cmp - out
 	works "$dllm" run --model M --canvas x
@@ -252,7 +255,7 @@ $run_usage" "$dllm" run --watch --trace t p
 
 @test "dllm: commands" {
 	works "$dllm"
-	for word in run chat infill score inspect tokenize logits help version; do
+	for word in run batch chat infill score inspect tokenize logits help version; do
 		[[ $output = *"usage: dllm $word"* ]]
 	done
 	all=$output
@@ -284,6 +287,23 @@ dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
 	mv dllm-other bin/dllm-remote
 	PATH=$dir/bin:$PATH run "$dllm" remote
 	[ "$status" -eq 9 ]
+}
+
+@test "dllm batch: the tool with dllm run as its child" {
+	stand_in dllm-batch 'exit 5'
+	run "$dllm" batch -m M "it's" --output o -n 2 --system s --no-chat \
+	    --steps 3 --greedy -t 4 --jsonl --verbose
+	[ "$status" -eq 5 ]
+	args dllm-batch "<--input=it's><--output=o><--jsonl><--><$dllm><run><--null><--json><--model=M><--device=auto><--system=s><--no-chat><--max-tokens=2><--steps=3><--greedy><--verbose><--threads=4>"
+	run "$dllm" batch -m M --input i --output o --lines --device cpu
+	args dllm-batch "<--input=i><--output=o><--lines><--><$dllm><run><--null><--json><--model=M><--device=cpu>"
+	run "$dllm" batch -m M --output o </dev/null
+	args dllm-batch "<--input=-><--output=o><--><$dllm><run><--null><--json><--model=M><--device=auto>"
+	batch_usage='dllm: usage: dllm batch [--model PATH] [--output FILE] [OPTION...] [FILE]'
+	fails 2 "dllm: ERROR: unexpected argument 'b'
+$batch_usage" "$dllm" batch --input a b
+	fails 2 "dllm: ERROR: unknown option '--trace'
+$batch_usage" "$dllm" batch --trace a
 }
 
 @test "dllm chat: the tool with the sampler as its child" {
