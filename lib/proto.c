@@ -1,5 +1,6 @@
 #include "proto.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "hex.h"
@@ -252,7 +253,8 @@ stats_row_parse(struct stats_row *r, const char *line, size_t n,
 		for (int k = 0; k < 4; k++) {
 			if (!word_value(w, key[k], &v))
 				continue;
-			if (word_real(v, &x) < 0)
+			if (word_real(v, &x) < 0 ||
+			    !(x >= -FLT_MAX && x <= FLT_MAX))
 				return err_set(err, "row %llu: bad %s=",
 				    (unsigned long long)pos, key[k]);
 			*to[k] = (float)x;

@@ -108,7 +108,7 @@ int reply_parse(struct reply *r, const char *line, size_t n,
 /* "row POS id=I logit=X p=X margin=X negent=X", numbers as %a. */
 void stats_row_write(FILE *f, const struct stats_row *r);
 
-/* All five keys are required, finite; p and margin lie in [0, 1]. */
+/* All five keys are required, finite in f32; p and margin lie in [0, 1]. */
 int stats_row_parse(struct stats_row *r, const char *line, size_t n,
     struct err *err);
 

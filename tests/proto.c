@@ -296,6 +296,8 @@ bad_rows(void)
 	    "row 1: a value is missing");
 	no_row("row 1 id=1 logit=nan p=0 margin=0 negent=0",
 	    "row 1: bad logit=");
+	no_row("row 1 id=1 logit=1e39 p=0 margin=0 negent=0",
+	    "row 1: bad logit=");
 	no_row("row 1 id=-1 logit=0 p=0 margin=0 negent=0", "row 1: bad id=");
 	no_row("row 1 id=1 logit=0 p=1.5 margin=0 negent=0",
 	    "row 1: p or margin outside 0 to 1");
