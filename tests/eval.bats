@@ -36,7 +36,9 @@ field() {
 @test "eval: recorded totals lie within the margins" {
 	for name in llada-f16:86.0:1 llada-q8_0:86.0:3 llada-q4_k_m:85.7:3 \
 	    llada-q8_0-f32:86.0:1 llada-q4_k_m-f32:85.7:1 \
-	    dream-f16:81.7:1 dream-q4_k_m:81.0:3; do
+	    dream-f16:81.7:1 dream-q8_0:81.7:3 dream-q4_k_m:81.0:3 \
+	    dream-f16-t0.2:83.3:3 dream-q8_0-t0.2:83.3:3 \
+	    dream-q4_k_m-t0.2:83.0:3; do
 		IFS=: read -r file want margin <<<"$name"
 		result=$top/bench/results/eval-pocket-$file.json
 		[ "$(field items <"$result")" -eq 300 ]
@@ -61,7 +63,13 @@ field() {
 		[ "$seconds" = " $(field wall_s <"$file") " ]
 		n=$((n + 1))
 	done < <(grep -E '^\| pocket-.* of 300 ' "$top/README.md")
-	[ "$n" -eq 7 ]
+	[ "$n" -eq 8 ]
+	for model in f16 q8_0 q4_k_m; do
+		file=$top/bench/results/eval-pocket-dream-$model-t0.2.json
+		[ "$(field percent <"$file")" = 83.0 ]
+		grep -q '"temperature": 0.2,' "$file"
+	done
+	grep -q 'top-p 0.95, 83.0 % are right with each' "$top/README.md"
 	n=0
 	while IFS='|' read -r _ _ arch _ size small large _; do
 		case $arch in
