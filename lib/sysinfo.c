@@ -145,45 +145,48 @@ join(char *to, const char *folder, const char *name)
 	return snprintf(to, PATH + 64, "%s/%s", folder, name);
 }
 
+/* Files of a memory controller, and the fields of its memory.stat. */
+struct memory_names {
+	const char *limit, *usage, *cache, *shared;
+};
+
 static uint64_t
-memory_v2(const char *root, const char *folder)
+memory_left(const char *root, const char *folder, const struct memory_names *n)
 {
 	char p[PATH + 64];
 	uint64_t limit, used, cache = 0, shared = 0;
 
-	join(p, folder, "memory.max");
+	join(p, folder, n->limit);
 	if (read_number(root, p, &limit) < 0 || limit == UINT64_MAX)
 		return UINT64_MAX;
-	join(p, folder, "memory.current");
+	join(p, folder, n->usage);
 	if (read_number(root, p, &used) < 0)
 		return limit;
 	join(p, folder, "memory.stat");
 	/* files of a tmpfs are counted as cache but cannot be dropped */
-	if (read_field(root, p, "file", &cache) == 0 &&
-	    read_field(root, p, "shmem", &shared) == 0)
+	if (read_field(root, p, n->cache, &cache) == 0 &&
+	    read_field(root, p, n->shared, &shared) == 0)
 		cache -= shared < cache ? shared : cache;
 	used -= cache < used ? cache : used;
 	return limit > used ? limit - used : 0;
 }
 
 static uint64_t
+memory_v2(const char *root, const char *folder)
+{
+	static const struct memory_names names = { "memory.max",
+		"memory.current", "file", "shmem" };
+
+	return memory_left(root, folder, &names);
+}
+
+static uint64_t
 memory_v1(const char *root, const char *folder)
 {
-	char p[PATH + 64];
-	uint64_t limit, used, cache = 0, shared = 0;
+	static const struct memory_names names = { "memory.limit_in_bytes",
+		"memory.usage_in_bytes", "total_cache", "total_shmem" };
 
-	join(p, folder, "memory.limit_in_bytes");
-	if (read_number(root, p, &limit) < 0)
-		return UINT64_MAX;
-	join(p, folder, "memory.usage_in_bytes");
-	if (read_number(root, p, &used) < 0)
-		return limit;
-	join(p, folder, "memory.stat");
-	if (read_field(root, p, "total_cache", &cache) == 0 &&
-	    read_field(root, p, "total_shmem", &shared) == 0)
-		cache -= shared < cache ? shared : cache;
-	used -= cache < used ? cache : used;
-	return limit > used ? limit - used : 0;
+	return memory_left(root, folder, &names);
 }
 
 uint64_t

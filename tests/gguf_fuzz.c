@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "expand.h"
+#include "fuzz.h"
 #include "gguf_check.h"
 #include "gguf_list.h"
 #include "gguf_parse.h"
@@ -25,18 +26,6 @@ static struct {
 	size_t n;
 } corpus[MAX_FILES];
 static size_t n_corpus;
-
-static uint64_t state;
-
-/* xorshift64 */
-static uint64_t
-draw(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
 
 static int
 by_name(const void *a, const void *b)
@@ -176,7 +165,8 @@ main(int argc, char **argv)
 	FILE *null = fopen("/dev/null", "w");
 	int rc;
 
-	state = argc > 2 ? strtoul(argv[2], NULL, 10) | 1 : 88172645463325252u;
+	if (argc > 2)
+		fuzz_state = strtoul(argv[2], NULL, 10) | 1;
 	load_corpus();
 	ok(n_corpus > 100 && null, "%zu files to damage", n_corpus);
 	for (unsigned long i = 0; i < n && n_corpus && null; i++) {

@@ -11,23 +11,12 @@
 #include <stdlib.h>
 
 #include "chat.h"
+#include "fuzz.h"
 #include "json.h"
 #include "npy.h"
 #include "proto.h"
 #include "tap.h"
 #include "tokline.h"
-
-static uint64_t state;
-
-/* xorshift64 */
-static uint64_t
-draw(uint64_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % below;
-}
 
 /* What a parsed thing is when written: text (owned), or NULL. */
 static char *
@@ -297,6 +286,7 @@ int
 main(int argc, char **argv)
 {
 	unsigned long n = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
+	uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) | 1 : fuzz_state;
 	unsigned long accepted, wrong;
 	char header[NPY_ALIGN_SHARED];
 	size_t size = npy_header(header, NPY_ALIGN, NPY_F4, 2,
@@ -306,8 +296,7 @@ main(int argc, char **argv)
 	ok(size == sizeof npy - 24, "the size of a header");
 	memcpy(npy, header, sizeof npy - 24);
 	for (size_t k = 0; k < N_LINES; k++) {
-		state = argc > 2 ? strtoul(argv[2], NULL, 10) | 1 :
-		                   88172645463325252u;
+		fuzz_state = seed;
 		accepted = wrong = 0;
 		ok(one(k, 0) == 1, "%s: the undamaged line", lines[k].name);
 		for (unsigned long i = 0; i < n; i++) {

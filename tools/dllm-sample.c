@@ -100,15 +100,6 @@ static const struct opt options[] = {
 
 /* ---- usage ---------------------------------------------------------- */
 
-__attribute__((noreturn)) static void
-usage(const char *msg)
-{
-	struct err err = { 0 };
-
-	err_set(&err, "%s", msg);
-	tool_usage(&err);
-}
-
 /* Options that only one of the two modes knows. */
 static void
 check_mode(int rest, int argc, char **argv)
@@ -116,26 +107,27 @@ check_mode(int rest, int argc, char **argv)
 	if (!opt.step_given) {
 		if (opt.plan || opt.prompt_length_given || opt.greeting ||
 		    opt.logits || opt.uncond)
-			usage("--plan, --prompt-length, --greeting, --logits "
-			      "and --uncond need --step");
+			tool_misuse("--plan, --prompt-length, --greeting, "
+			            "--logits and --uncond need --step");
 		if (rest == argc)
-			usage("the command to run is missing (-- dllm-forward "
-			      "--serve --model PATH)");
+			tool_misuse("the command to run is missing (-- "
+			            "dllm-forward --serve --model PATH)");
 		return;
 	}
 	tool_no_operands(rest, argc, argv);
 	if (!opt.prompt_length_given || !opt.greeting)
-		usage("--step needs --prompt-length and --greeting");
+		tool_misuse("--step needs --prompt-length and --greeting");
 	if (opt.plan && (opt.logits || opt.uncond))
-		usage("--plan needs no --logits and no --uncond");
+		tool_misuse("--plan needs no --logits and no --uncond");
 	if (!opt.plan && !opt.logits)
-		usage("--step needs --plan or --logits");
+		tool_misuse("--step needs --plan or --logits");
 	if (!opt.plan && (how.cfg > 0) != (opt.uncond != NULL))
-		usage("--cfg-scale and --uncond go together");
+		tool_misuse("--cfg-scale and --uncond go together");
 	if (opt.trace || opt.share || opt.stream || opt.json || opt.canvas ||
 	    opt.dump_step_stats || opt.verbose)
-		usage("--trace, --share, --stream, --json, --canvas, "
-		      "--dump-step-stats and --verbose do not go with --step");
+		tool_misuse("--trace, --share, --stream, --json, --canvas, "
+		            "--dump-step-stats and --verbose do not go with "
+		            "--step");
 }
 
 static void
@@ -153,7 +145,7 @@ check_usage(int rest, int argc, char **argv)
 	how.cfg = (double)(float)how.cfg; /* what is computed with */
 	check_mode(rest, argc, argv);
 	if (opt.stream && opt.json)
-		usage("--stream and --json exclude each other");
+		tool_misuse("--stream and --json exclude each other");
 	if (!opt.step_given || opt.max_tokens_given)
 		check_blocks(how.max_tokens);
 	if (!opt.step_given && how.max_tokens == 0)

@@ -33,27 +33,18 @@ static const struct opt options[] = {
 	{ 0 }
 };
 
-__attribute__((noreturn)) static void
-usage(const char *text)
-{
-	struct err err = { 0 };
-
-	err_set(&err, "%s", text);
-	tool_usage(&err);
-}
-
 static const char *
 find_operand(int rest, int argc, char **argv)
 {
 	const char *path = model;
 
 	if (rest < argc && model)
-		usage("--model and FILE exclude each other");
+		tool_misuse("--model and FILE exclude each other");
 	if (rest < argc)
 		path = argv[rest++];
 	tool_no_operands(rest, argc, argv);
 	if (!path)
-		usage("no file is given");
+		tool_misuse("no file is given");
 	return path;
 }
 
@@ -61,15 +52,15 @@ static void
 check_options(void)
 {
 	if ((get != NULL) + check + (tensor != NULL) > 1)
-		usage("--get, --check and --tensor exclude each other");
+		tool_misuse("--get, --check and --tensor exclude each other");
 	if (!tensor != !output)
-		usage("--tensor and --output belong together");
+		tool_misuse("--tensor and --output belong together");
 	if (json && (check || tensor))
-		usage("--json goes with the listing and --get only");
+		tool_misuse("--json goes with the listing and --get only");
 	if (full && (json || get || check || tensor))
-		usage("--full goes with the listing only");
+		tool_misuse("--full goes with the listing only");
 	if (output && !strcmp(output, "-") && isatty(1))
-		usage("standard output is a terminal; --output - writes "
+		tool_misuse("standard output is a terminal; --output - writes "
 		    "binary data");
 }
 

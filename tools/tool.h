@@ -70,6 +70,16 @@ tool_usage(const struct err *err)
 	_exit(2);
 }
 
+/* The same for a message that needs no composing. */
+__attribute__((noreturn)) static inline void
+tool_misuse(const char *msg)
+{
+	struct err err = { 0 };
+
+	err_set(&err, "%s", msg);
+	tool_usage(&err);
+}
+
 /*
  * What to do after writing standard output failed with errno EPIPE: the reader
  * went away, which ends the tool by SIGPIPE, silently, though a tool with a
