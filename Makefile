@@ -46,13 +46,15 @@ LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 
 # Kernels are worth optimising harder.  Those for one group of instructions
 # have its name at the end of theirs and hold nothing but kernels; on other
-# architectures they are left out.
-$(B)/kernels/%.o: ISA := -O3
+# architectures they are left out.  Sanitizers make unrolled loops large: a
+# build of minutes without -O1.
+KOPT := $(if $(filter 1,$(SANITIZE)),-O1,-O3)
+$(B)/kernels/%.o: ISA := $(KOPT)
 X86_KERN := $(filter %_avx2.o %_avxvnni.o %_avx512vnni.o,$(LIB))
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
-X86_AVX2 := -O3 -mavx2 -mfma -mf16c
+X86_AVX2 := $(KOPT) -mavx2 -mfma -mf16c
 X86_512  := $(X86_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
-$(B)/kernels/kern.o: ISA := -O3 -DKERN_X86
+$(B)/kernels/kern.o: ISA := $(KOPT) -DKERN_X86
 $(B)/kernels/%_avx2.o: ISA := $(X86_AVX2)
 $(B)/kernels/%_avxvnni.o: ISA := $(X86_AVX2) -mavxvnni
 $(B)/kernels/%_avx512vnni.o: ISA := $(X86_512)

@@ -123,25 +123,24 @@ typedef void chunk_fn(const struct operands *);
 
 KINDS(CHUNK_FN, 6, 2)
 KINDS(CHUNK_FN, 4, 2)
-KINDS(CHUNK_FN, 2, 2)
 KINDS(CHUNK_FN, 6, 1)
 KINDS(CHUNK_FN, 4, 1)
-KINDS(CHUNK_FN, 2, 1)
 
 static chunk_fn *const chunks_6x2[] = { KINDS(CHUNK_ENTRY, 6, 2) };
 static chunk_fn *const chunks_4x2[] = { KINDS(CHUNK_ENTRY, 4, 2) };
-static chunk_fn *const chunks_2x2[] = { KINDS(CHUNK_ENTRY, 2, 2) };
 static chunk_fn *const chunks_6x1[] = { KINDS(CHUNK_ENTRY, 6, 1) };
 static chunk_fn *const chunks_4x1[] = { KINDS(CHUNK_ENTRY, 4, 1) };
-static chunk_fn *const chunks_2x1[] = { KINDS(CHUNK_ENTRY, 2, 1) };
 
-/* [vectors less 1][rows / 2 less 1] */
-static chunk_fn *const *const shapes[2][3] = {
-	{ chunks_2x1, chunks_4x1, chunks_6x1 },
-	{ chunks_2x2, chunks_4x2, chunks_6x2 },
+/* [vectors less 1][four rows or six] */
+static chunk_fn *const *const shapes[2][2] = {
+	{ chunks_4x1, chunks_6x1 },
+	{ chunks_4x2, chunks_6x2 },
 };
 
-/* One chunk of all rows; o has the panel's operands, w and x the whole. */
+/*
+ * One chunk of all rows, a multiple of 8 = 4 + 4, 16 = 6 + 6 + 4, 24 = 4 * 6;
+ * o has the panel's operands.
+ */
 static void
 panel_chunk(struct operands o, const struct wtile *w, size_t row, size_t rows,
     size_t vecs, int kind, struct ahead *next)
@@ -149,11 +148,11 @@ panel_chunk(struct operands o, const struct wtile *w, size_t row, size_t rows,
 	size_t groups = CHUNK / w->group, n;
 
 	for (size_t end = row + rows; row < end; row += n) {
-		n = end - row >= TILE_ROWS ? TILE_ROWS : end - row;
+		n = end - row == 8 || end - row == 4 ? 4 : 6;
 		o.q = (const uint8_t *)w->q + row * CHUNK;
 		o.w = w->w + row * groups;
 		o.m = w->m + row * groups;
-		shapes[vecs - 1][n / 2 - 1][kind](&o);
+		shapes[vecs - 1][n == 6][kind](&o);
 		o.acc += n * ACC_STRIDE;
 		fetch_ahead(next);
 	}
