@@ -95,6 +95,10 @@ pipeline() {
 	printf 'the text' | cmp - out
 	works "$dllm" run --model M --canvas x
 	args tok-decode '<--model=M>'
+	for zero in 0 00; do
+		works "$dllm" run --model M -n $zero x
+		args tok-decode '<--model=M>'
+	done
 }
 
 @test "dllm run: any prompt arrives as it is" {
