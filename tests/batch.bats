@@ -206,7 +206,8 @@ $usage" dllm-batch --output out
 	fails 1 "dllm-batch: ERROR: cannot write '/dev/full': No space left on device" \
 	    dllm-batch --input prompts --output /dev/full -- ./answer
 	run --separate-stderr batch --verbose
-	[ "$status" -eq 0 ] && [ "${#stderr_lines[@]}" -eq 6 ]
+	[ "$status" -eq 0 ]
+	[ "${#stderr_lines[@]}" -eq 6 ]
 	[ "${stderr_lines[5]}" = 'answered: 5 of 5' ]
 }
 
