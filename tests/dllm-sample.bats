@@ -279,6 +279,9 @@ words() {
 		'step 2: T ms' 'generation: T s' 'tokens per second: T' \
 		'peak RSS: T MB' >want
 	grep -v '^[0-9 ]*$' text | diff want -
+	# all facts stand before the line, so that it can end a terminal's
+	dllm-sample --max-tokens 2 --verbose -- fake-forward <in >all 2>&1
+	tail -n 1 all | grep -qx '[0-9 ]*'
 	run --separate-stderr dllm-sample --max-tokens 2 --steps 3 \
 		--dump-step-stats --no-early-stop -- fake-forward <in
 	[ "$status" -eq 0 ]
@@ -297,6 +300,13 @@ conf_min=-\ conf_mean=-\ rows=0\ ms=[0-9.]+$ ]]
 	[ "$(wc -l <out)" -eq 1 ]
 	# the last thing drawn is spaces and a return
 	tr '\r' '\n' <log | grep -A 1 'step 12/12' | tail -n 1 | grep -q '^ *$'
+	# whoever reads the trace from a pipe shows more
+	script -qec 'dllm-sample --max-tokens 12 --trace /dev/fd/3 -- \
+		fake-forward <in 3>&1 >out | wc -l >lines' log2 \
+		</dev/null >/dev/null
+	[ "$(cat lines)" -eq 14 ]
+	run grep step log2
+	[ "$status" -eq 1 ]
 }
 
 @test "dllm-sample: --trace appears whole or not at all" {

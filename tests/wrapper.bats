@@ -101,6 +101,15 @@ pipeline() {
 	done
 }
 
+@test "dllm run: with --watch the answer waits for the last frame" {
+	stand_in dllm-watch 'cat; sleep 0.3; echo "the last frame"'
+	stand_in dllm-sample 'echo 7 8'
+	stand_in tok-decode 'cat'
+	"$dllm" run --model M --watch x >all 2>&1
+	printf 'the last frame\n7 8\n\n' | cmp - all
+	args dllm-watch '<--model=M>'
+}
+
 @test "dllm run: any prompt arrives as it is" {
 	for text in '' ' ' "it's" '"q"' '$HOME $(id) `id`' '*' '?' '\' 'a\nb' \
 	    '--x' '-p' '-' "'" "'''" '%s' 'ä€😀' $'two\nlines\n\n' $'\n' $'\377'; do

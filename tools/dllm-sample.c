@@ -3,7 +3,7 @@
  * lines out; the model is a child process that speaks the forward protocol.
  */
 #include <float.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "answer.h"
 #include "generate.h"
@@ -419,23 +419,34 @@ finish_line(struct generation *n)
 	erase_progress();
 	if (live.trace.f && trace_end(live.trace.f, n) < 0)
 		trace_failed();
-	if (opt.verbose)
+	if (opt.verbose) {
 		report_speed(stderr, n);
+		report_bytes(stderr, "peak RSS",
+		    process_peak_bytes((long)live.client.child.pid));
+	}
 	print_line(n);
 	live.line++;
+}
+
+/* A count of steps on a terminal, unless something there shows more. */
+static int
+shows_progress(void)
+{
+	struct stat st;
+	int watched = live.trace.f && fstat(fileno(live.trace.f), &st) == 0 &&
+	    !S_ISREG(st.st_mode);
+
+	return isatty(2) && !opt.verbose && !opt.dump_step_stats &&
+	    !opt.stream && !watched;
 }
 
 static void
 finish(void)
 {
-	struct rusage usage_;
 	struct err err = { 0 };
 
 	if (client_end(&live.client, &err) < 0)
 		fail(&err);
-	if (opt.verbose && getrusage(RUSAGE_CHILDREN, &usage_) == 0)
-		report_bytes(stderr, "peak RSS",
-		    1024 * (uint64_t)usage_.ru_maxrss);
 	if (live.trace.f && io_commit(&live.trace, &err) < 0)
 		fail(&err);
 	client_drop(&live.client);
@@ -456,13 +467,12 @@ run_live(char **command)
 	live.run.cfg = (float)how.cfg;
 	live.run.want_logits = opt.share != NULL;
 	live.run.on_step = on_step;
-	live.progress = isatty(2) && !opt.verbose && !opt.dump_step_stats &&
-	    !opt.stream;
 	while ((got = tokline_read(&in, &canvas, &err)) > 0) {
 		if (live.line == 0) {
 			if (opt.trace &&
 			    io_create(&live.trace, opt.trace, &err) < 0)
 				fail(&err);
+			live.progress = shows_progress();
 			start_client(command);
 		}
 		begin_line(&live.run, &canvas);
