@@ -7,6 +7,8 @@
 #   make check              run every test (SANITIZE=1: under ASan and UBSan)
 #   make install, uninstall PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
 #   make clean
+#
+# V=1 shows whole commands.
 
 -include config.mk
 
@@ -26,6 +28,11 @@ SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all \
 else
 B        := build
 SANFLAGS :=
+endif
+
+# A short line for each command, none with -s.
+ifeq ($(V)$(findstring s,$(firstword -$(MAKEFLAGS))),)
+note = @printf '  %-4s %s\n' '$(1)' '$@';
 endif
 
 CSTD := -std=c11 -D_XOPEN_SOURCE=700 -ffp-contract=off
@@ -63,7 +70,7 @@ LIB += $(B)/kernels/matmul_avxvnni.evex.o
 $(B)/kernels/matmul_avxvnni.evex.o: ISA := $(X86_512) -DKERN_EVEX
 $(B)/%.evex.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+	$(call note,CC)$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 else
 LIB := $(filter-out $(X86_KERN),$(LIB))
 endif
@@ -73,28 +80,28 @@ all: $(BINS) $(B)/libdllm.a $(B)/bin/dllm
 
 $(BINS): $(B)/bin/%: $(B)/tools/%.o $(B)/libdllm.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
+	$(call note,LINK)$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
 $(B)/tests/%: $(B)/tests/%.o $(B)/libdllm.a
-	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
+	$(call note,LINK)$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
 # Counts allocations.
 $(B)/tests/forward_alloc: LDLIBS += -Wl,--wrap=malloc,--wrap=calloc \
     -Wl,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 
 $(B)/bench/%: $(B)/bench/%.o $(B)/libdllm.a
-	$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
+	$(call note,LINK)$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 
 $(B)/bin/dllm: tools/dllm
 	@mkdir -p $(@D)
-	cp tools/dllm $@ && chmod +x $@
+	$(call note,COPY)cp tools/dllm $@ && chmod +x $@
 
 $(B)/libdllm.a: $(LIB)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call note,AR)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
+	$(call note,CC)$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
 
 # Rewritten only when a flag changes, so that a change rebuilds everything.
 $(B)/flags: FORCE
@@ -119,19 +126,28 @@ demo: all
 	done
 
 install: all
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/models
-	$(INSTALL) -m 755 $(BINS) $(B)/bin/dllm $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 lib/models/* $(DESTDIR)$(DATADIR)/models
-	for n in 1 5 7; do \
-		$(INSTALL) -d $(DESTDIR)$(MANDIR)/man$$n && \
-		$(INSTALL) -m 644 man/*.$$n $(DESTDIR)$(MANDIR)/man$$n || exit 1; \
+	$(INSTALL) -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(DATADIR)/models"
+	$(INSTALL) -m 755 $(BINS) $(B)/bin/dllm "$(DESTDIR)$(BINDIR)"
+	$(INSTALL) -m 644 lib/models/* "$(DESTDIR)$(DATADIR)/models"
+	@for n in 1 5 7; do \
+		$(INSTALL) -d "$(DESTDIR)$(MANDIR)/man$$n" && \
+		$(INSTALL) -m 644 man/*.$$n "$(DESTDIR)$(MANDIR)/man$$n" || \
+			exit 1; \
 	done
 
+# Removes what install put there and nothing else.
 uninstall:
-	rm -f $(patsubst %,$(DESTDIR)$(BINDIR)/%,$(TOOLS) dllm)
-	rm -f $(foreach n,1 5 7,$(patsubst man/%,$(DESTDIR)$(MANDIR)/man$(n)/%,\
-	    $(wildcard man/*.$(n))))
-	rm -rf $(DESTDIR)$(DATADIR)
+	@for tool in $(TOOLS) dllm; do \
+		rm -f "$(DESTDIR)$(BINDIR)/$$tool"; \
+	done
+	@for model in $(notdir $(wildcard lib/models/*)); do \
+		rm -f "$(DESTDIR)$(DATADIR)/models/$$model"; \
+	done
+	@for page in $(notdir $(wildcard man/*)); do \
+		rm -f "$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page"; \
+	done
+	@rmdir "$(DESTDIR)$(DATADIR)/models" "$(DESTDIR)$(DATADIR)" \
+	    2>/dev/null || :
 
 clean:
 	rm -rf build

@@ -265,21 +265,33 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 	[ "$output" = "$(tok-encode --model "$model" --prompt 'What is 2 + 3?')" ]
 }
 
+# make_target TARGET VARIABLE...: make it of what is built, building nothing
+make_target() {
+	env -u MAKEFLAGS -u MAKELEVEL make -s -o all -C "$top" B="$BUILD" "$@"
+}
+
 @test "make install: all that is needed, and uninstall removes it" {
-	command -v make >/dev/null
-	# -o all: install what is built, build nothing
-	env -u MAKEFLAGS -u MAKELEVEL make -s -o all -C "$top" install \
-	    DESTDIR="$PWD/root" PREFIX=/usr B="$BUILD"
+	make_target install DESTDIR="$PWD/my root" PREFIX=/usr
 	for page in "$top"/man/*; do
 		page=${page##*/}
-		[ -f "root/usr/share/man/man${page##*.}/$page" ]
+		[ -f "my root/usr/share/man/man${page##*.}/$page" ]
 	done
-	[ -f root/usr/share/dllm/models/README.md ]
+	[ -f 'my root/usr/share/dllm/models/README.md' ]
 	echo 'What is 2 + 3?' >q
-	PATH=/usr/bin:/bin root/usr/bin/dllm run -n 16 'What is 2 + 3?' >got
+	PATH=/usr/bin:/bin 'my root/usr/bin/dllm' run -n 16 \
+	    'What is 2 + 3?' >got
 	echo '2 + 3 = 5.' | cmp - got
-	env -u MAKEFLAGS -u MAKELEVEL make -s -o all -C "$top" uninstall \
-	    DESTDIR="$PWD/root" PREFIX=/usr B="$BUILD"
-	find root -type f >left
+	make_target uninstall DESTDIR="$PWD/my root" PREFIX=/usr
+	find 'my root' -type f >left
 	[ ! -s left ]
+	[ ! -e 'my root/usr/share/dllm' ]
+}
+
+@test "make uninstall removes nothing that make install did not bring" {
+	make_target install DESTDIR="$PWD" PREFIX=/p DATADIR=/p/share
+	touch p/share/models/mine.gguf p/bin/mine
+	make_target uninstall DESTDIR="$PWD" PREFIX=/p DATADIR=/p/share
+	find p -type f | sort >left
+	printf '%s\n' p/bin/mine p/share/models/mine.gguf | diff - left
+	works make_target uninstall DESTDIR="$PWD/none" PREFIX=/p
 }
