@@ -304,6 +304,9 @@ io_create(struct outfile *o, const char *path, struct err *err)
 	memset(o, 0, sizeof *o);
 	if (!*path)
 		return err_set(err, "cannot create '': the name is empty");
+	if (!strcmp(path, "-"))
+		return err_set(err, "cannot create '-': it stands for standard "
+		    "output elsewhere (./- is a file)");
 	if (!exists && lstat(path, &st) == 0)
 		return err_set(err, "cannot create '%s': it is a symbolic link "
 		    "to what does not exist", path);

@@ -46,7 +46,7 @@ int io_line(FILE *f, char **buf, size_t *cap, size_t *len);
  * An output file.  A regular file or a new path is written beside its
  * destination and moved there by io_commit; anything else that exists (a
  * terminal, pipe, FIFO, /dev/null) is written directly.  A symbolic link is
- * followed; one to nothing is an error.
+ * followed; one to nothing is an error, and so is the name "-".
  */
 struct outfile {
 	FILE *f;

@@ -92,6 +92,7 @@ shm_create(struct shm *s, const struct shm_places *where, struct err *err)
 	memset(s, 0, sizeof *s);
 	s->fd = -1;
 	if (where->path) {
+		s->path = where->path;
 		s->fd = create_named(where->path, err);
 		return s->fd < 0 ? -1 : 0;
 	}
@@ -138,6 +139,9 @@ shm_reserve(struct shm *s, uint64_t bytes, struct err *err)
 		code = posix_fallocate(s->fd, 0, (off_t)bytes);
 	while (code == EINTR);
 	errno = code;
+	if (code && s->path)
+		return err_sys(err, "cannot reserve %llu bytes in '%s'",
+		    (unsigned long long)bytes, s->path);
 	if (code)
 		return err_sys(err, "cannot reserve %llu bytes for the logits "
 		                    "(DLLM_SHM names another folder)",

@@ -15,6 +15,7 @@
 
 struct shm {
 	int fd;
+	const char *path; /* the caller's; NULL without a name */
 	void *map; /* the whole file, read-only */
 	size_t size;
 };

@@ -225,6 +225,9 @@ test_io(void)
 	        unlink(in_dir("lost")) == 0,
 	    "a symbolic link to nothing is refused and stays");
 	memset(&e, 0, sizeof e);
+	ok(io_create(&o, "-", &e) < 0 && access("-", F_OK) < 0,
+	    "a file named - is refused");
+	memset(&e, 0, sizeof e);
 	ok(io_create(&o, dir, &e) < 0, "a folder is refused");
 	is(e.msg + strlen(e.msg) - 14, "Is a directory", "and named");
 	memset(&e, 0, sizeof e);

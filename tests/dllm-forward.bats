@@ -184,6 +184,16 @@ $usage" "${@:2}"
 	[ ! -e f ]
 }
 
+@test "--logits - is standard output" {
+	dllm-forward --model "$llada" <hello >a.npy
+	dllm-forward --model "$llada" --logits - <hello >b.npy
+	same a.npy b.npy
+	usage='dllm-forward: usage: dllm-forward [options] --model PATH'
+	fails 2 "dllm-forward: ERROR: --logits -: with --serve standard output holds replies
+$usage" dllm-forward --model "$llada" --serve --logits -
+	[ ! -e ./- ]
+}
+
 @test "where the output cannot go" {
 	fails 1 'dllm-forward: ERROR: cannot write standard output: No space left on device' \
 		sh -c 'dllm-forward --model "$1" <hello >/dev/full' x "$llada"

@@ -670,6 +670,9 @@ directory" dllm-sample --share no/x -- fake-forward <in
 and is no .npy file" dllm-sample --share $path -- fake-forward <in
 	done
 	[ "$(cat notes)" = precious ]
+	fails 1 "dllm-sample: ERROR: cannot reserve 45056 bytes in 'big.npy': \
+File too large" bash -c 'ulimit -f 8; dllm-sample --max-tokens 4 \
+		--share big.npy -- fake-forward --vocab 2560 <in'
 	for vocab in 50 40; do
 		dllm-sample --max-tokens 4 --share s.npy -- \
 			fake-forward --vocab $vocab <in

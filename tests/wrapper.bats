@@ -208,6 +208,13 @@ $run_usage" "$dllm" run --watch --trace t p
 	[ -n "$stderr" ]
 }
 
+@test "dllm run: no prompt is nothing to answer" {
+	stand_in tok-encode :
+	fails 1 'dllm: ERROR: there is no prompt' \
+	    "$dllm" run --model M --lines <<<''
+	[ ! -e dllm-sample.args ]
+}
+
 @test "dllm run: closed descriptors are never taken for the pipes" {
 	stand_in tok-decode 'cat >/dev/null; printf text'
 	run sh -c 'echo x | "$1" run --model M 2>&-' - "$dllm"

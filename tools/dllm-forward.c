@@ -80,6 +80,9 @@ check_options(struct run *r)
 	if (dump_dir && (serving || rows_text || logits_path))
 		err_set(&err, "--dump writes all rows of one token line: no "
 		    "--serve, --rows or --logits");
+	else if (serving && logits_path && !strcmp(logits_path, "-"))
+		err_set(&err, "--logits -: with --serve standard output holds "
+		    "replies");
 	else if (serving && rows_text)
 		err_set(&err, "--rows: with --serve every request names its "
 		    "rows");
@@ -105,6 +108,8 @@ check_options(struct run *r)
 		    "--device cpu)");
 		tool_fail(&err);
 	}
+	if (logits_path && !strcmp(logits_path, "-"))
+		logits_path = NULL;
 	if (!serving && !dump_dir && !logits_path && isatty(1)) {
 		err_set(&err, "standard output is a terminal: arrays go to a "
 		    "pipe or to --logits PATH");
