@@ -22,7 +22,7 @@ int io_pwrite_all(int fd, const void *buf, size_t n, uint64_t off);
 ssize_t io_read_all(int fd, void *buf, size_t n);
 
 /* Input without an end must not fill memory: far above any use. */
-enum { IO_MAX_LINE = 1 << 26, IO_MAX_FILE = 1 << 28 };
+enum { IO_MAX_LINE = 1 << 26, IO_MAX_FILE = 1 << 29 };
 
 /*
  * Read a descriptor to its end into *buf (malloc, NUL-terminated, owned by the

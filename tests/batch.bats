@@ -153,6 +153,20 @@ batch() {
 	[ "$(cat out)" = 'my diary' ]
 }
 
+@test "dllm-batch: a file that holds no answers is left alone, whatever its end" {
+	echo one >prompts
+	for text in notes 'two lines
+and no end'; do
+		printf '%s' "$text" >out
+		run -1 --separate-stderr dllm-batch --output out -- false <prompts
+		[ "$(cat out)" = "$text" ]
+	done
+	printf notes >out
+	fails 1 'dllm-batch: ERROR: out: the last line is not the beginning of an answer' \
+		dllm-batch --output out -- false <prompts
+	[ "$(cat out)" = notes ]
+}
+
 @test "dllm-batch: two runs do not write one file" {
 	cat >waiting <<-'END'
 	#!/bin/sh

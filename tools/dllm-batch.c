@@ -188,6 +188,15 @@ check_answers(const char *s, const char *end, struct err *err)
 	return err->set ? -1 : 0;
 }
 
+/* Bytes that the beginning of an answer could be. */
+static int
+is_half_answer(const char *s, size_t n)
+{
+	static const char begin[] = "{\"prompt\":";
+
+	return !memcmp(s, begin, n < sizeof begin - 1 ? n : sizeof begin - 1);
+}
+
 /*
  * Open the output, alone, and count the answers in it.  A last line without
  * its end is what a run was writing when it died: it goes.
@@ -219,6 +228,11 @@ open_output(void)
 		whole--;
 	if (check_answers(s, s + whole, &err) < 0) {
 		err_prefix(&err, "%s", output);
+		tool_fail(&err);
+	}
+	if (!is_half_answer(s + whole, n - whole)) {
+		err_set(&err, "%s: the last line is not the beginning of an "
+		    "answer", output);
 		tool_fail(&err);
 	}
 	if (whole < n && ftruncate(the.fd, (off_t)whole) < 0) {
