@@ -52,6 +52,7 @@ struct part {
 static struct {
 	struct part *part;
 	size_t n, cap;
+	char *file[2]; /* what the parts lie in, unless in an argument */
 	struct gguf gguf;
 	struct tokenizer tokenizer;
 	struct child child;
@@ -154,21 +155,21 @@ cut(const char *s, size_t n, struct err *err)
 static int
 read_parts(struct err *err)
 {
-	char *s = NULL, *t = NULL;
 	size_t n = 0, m = 0;
 
 	if (text)
 		return cut(text, strlen(text), err);
 	if (!prefix && !suffix) {
-		if (io_slurp_file(text_file ? text_file : "-", &s, &n, err) < 0)
+		if (io_slurp_file(text_file ? text_file : "-", &the.file[0], &n,
+		        err) < 0)
 			return -1;
-		return cut(s, n, err);
+		return cut(the.file[0], n, err);
 	}
-	if ((prefix && io_slurp_file(prefix, &s, &n, err) < 0) ||
-	    (suffix && io_slurp_file(suffix, &t, &m, err) < 0) ||
-	    add_part(s ? s : "", n, (size_t)hole, err) < 0)
+	if ((prefix && io_slurp_file(prefix, &the.file[0], &n, err) < 0) ||
+	    (suffix && io_slurp_file(suffix, &the.file[1], &m, err) < 0) ||
+	    add_part(prefix ? the.file[0] : "", n, (size_t)hole, err) < 0)
 		return -1;
-	return add_part(t ? t : "", m, 0, err);
+	return add_part(suffix ? the.file[1] : "", m, 0, err);
 }
 
 /* All ids, each piece of text encoded by itself, masks in the holes. */
@@ -291,5 +292,7 @@ main(int argc, char **argv)
 	tokens_free(&the.ids);
 	tokens_free(&the.filled);
 	free(the.part);
+	free(the.file[0]);
+	free(the.file[1]);
 	return tool_finish();
 }

@@ -120,7 +120,7 @@ static int
 check_answer(struct err *err)
 {
 	const struct greeting *g = &the.client.greeting;
-	const struct range *last = the.masked.r + the.masked.n - 1;
+	const struct range *last;
 	size_t n = the.answer.n;
 
 	if (n == 0)
@@ -134,7 +134,10 @@ check_answer(struct err *err)
 		return err_set(err, "%zu tokens of prompt and %zu of answer "
 		    "exceed the longest request of %llu", the.prompt.n, n,
 		    (unsigned long long)g->ctx);
-	if (mask && last->from + last->count > n)
+	if (!mask)
+		return 0;
+	last = &the.masked.r[the.masked.n - 1];
+	if (last->from + last->count > n)
 		return err_set(err, "--mask %s: the answer has only %zu tokens",
 		    mask, n);
 	return 0;
