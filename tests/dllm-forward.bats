@@ -214,8 +214,9 @@ $usage" dllm-forward --model "$llada" --serve --logits -
 		dllm-forward --model '$llada' <hello
 	END
 	run script -qec 'sh run.sh' /dev/null </dev/null
-	[ "$status" -eq 1 ]
-	[ "${output%$'\r'}" = 'dllm-forward: ERROR: standard output is a terminal: arrays go to a pipe or to --logits PATH' ]
+	[ "$status" -eq 2 ]
+	[ "${output//$'\r'/}" = "dllm-forward: ERROR: standard output is a terminal: arrays go to a pipe or to --logits PATH
+$usage" ]
 }
 
 @test "models that must be refused are, for the reason in the table" {

@@ -110,11 +110,9 @@ check_options(struct run *r)
 	}
 	if (logits_path && !strcmp(logits_path, "-"))
 		logits_path = NULL;
-	if (!serving && !dump_dir && !logits_path && isatty(1)) {
-		err_set(&err, "standard output is a terminal: arrays go to a "
+	if (!serving && !dump_dir && !logits_path && isatty(1))
+		tool_misuse("standard output is a terminal: arrays go to a "
 		    "pipe or to --logits PATH");
-		tool_fail(&err);
-	}
 }
 
 static void
