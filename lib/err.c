@@ -68,6 +68,8 @@ err_line(char *buf, unsigned size, const char *prog, const char *kind,
 	for (int i = 0; i < n; i++)
 		if ((unsigned char)buf[i] < 0x20 || buf[i] == 0x7f)
 			buf[i] = '?';
+		else if (buf[i] == '\xC2' && (buf[i + 1] & 0xE0) == 0x80)
+			buf[i] = buf[i + 1] = '?'; /* U+0080 to U+009F */
 	buf[n] = '\n';
 	buf[n + 1] = '\0';
 	return (unsigned)n + 1;

@@ -58,6 +58,8 @@ test_err(void)
 	n = err_line(line, sizeof line, "prog", "ERROR: ", "a\nb\x1b[0mc");
 	is(line, "prog: ERROR: a?b?[0mc\n", "control characters are replaced");
 	ok(n == strlen(line), "err_line returns the length");
+	err_line(line, sizeof line, "prog", "", "\xC2\x9B" "31m \xC3\xA9 \xC2");
+	is(line, "prog: ??31m \xC3\xA9 \xC2\n", "those above U+0080 too");
 	n = err_line(line, 16, "prog", "ERROR: ", "much too long for this");
 	ok(n == 15 && line[14] == '\n' && !line[15],
 	    "a long message is cut and still ends its line");
