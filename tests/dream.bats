@@ -98,6 +98,21 @@ sample() {
 	run ! cmp -s c.conf a.conf
 }
 
+@test "every algorithm on both families, defaults and noise" {
+	for model in "$q4" "$models/pocket-llada-q4_k_m.gguf"; do
+		for algorithm in llada origin maskgit_plus topk_margin entropy
+		do
+			works dllm run --model "$model" -n 16 --temperature 0 \
+			    --algorithm "$algorithm" 'What is 2 + 3?'
+			[ "$output" = '2 + 3 = 5.' ]
+			works dllm run --model "$model" -n 16 --temperature 0.5 \
+			    --top-p 0.9 --top-k 20 --steps 9 --seed 3 \
+			    --algorithm "$algorithm" 'What is 2 + 3?'
+			[ -n "$output" ]
+		done
+	done
+}
+
 @test "dream: steps that commit nothing run no forward and change nothing" {
 	tok-encode --model "$q4" --prompt 'What is 2 + 3?' >p
 	sample --max-tokens 16 --steps 64 --no-early-stop --trace t >/dev/null

@@ -129,6 +129,27 @@ encode() {
 	same want a
 }
 
+@test "dllm-infill: --prompt: the text is an answer in a chat" {
+	works infill --prompt 'What is 2 + 3?' --text '2 + 3 =[MASK:2].'
+	[ "$output" = '2 + 3 =AB.' ]
+	{
+		tok-encode --model "$llada" --prompt 'What is 2 + 3?'
+		encode '2 + 3 ='
+		echo 1020 1020
+		encode .
+		echo 1023
+	} | paste -sd' ' >want
+	same want sent
+	for model in "$llada" "$dream"; do
+		works dllm infill --model "$model" --prompt 'What is 2 + 3?' \
+		    '2 + 3 =[MASK:2].'
+		[ "$output" = '2 + 3 = 5.' ]
+		works dllm infill --model "$model" -p 'What is 2 + 3?' \
+		    --fill-only '[MASK] + 3 =[MASK:2].'
+		[ "$output" = $'"2"\n" 5"' ]
+	done
+}
+
 @test "dllm-infill: an end token in a hole ends nothing" {
 	printf '#!/bin/sh\nread -r a; echo "$a" | sed "s/1020/1017/g"\n' >fill
 	works infill --text 'a[MASK]b[MASK]c'

@@ -8,6 +8,7 @@
 
 #include "tool.h"
 
+#include "chat.h"
 #include "child.h"
 #include "filter.h"
 #include "gguf.h"
@@ -16,7 +17,7 @@
 
 enum { MAX_HOLE = 1 << 20 };
 
-static const char *model, *text, *text_file, *prefix, *suffix;
+static const char *model, *text, *text_file, *prefix, *suffix, *prompt;
 static uint64_t hole;
 static int model_given, hole_given, fill_only, special, bos = -1;
 
@@ -32,6 +33,8 @@ static const struct opt options[] = {
 	{ "suffix", OPT_STR, &suffix, "FILE", "what stands behind it" },
 	{ "hole", OPT_UINT, &hole, "N", "tokens between prefix and suffix",
 	    .min = 1, .max = MAX_HOLE, .given = &hole_given },
+	{ "prompt", OPT_STR, &prompt, "TEXT",
+	    "the text is the answer to this, in a chat" },
 	{ "bos", OPT_FLAG, &bos, .help = "begin with the BOS token" },
 	{ "no-bos", OPT_CLEAR, &bos, .help = "do not begin with the BOS token" },
 	{ "special", OPT_FLAG, &special,
@@ -172,22 +175,45 @@ read_parts(struct err *err)
 	return add_part(suffix ? the.file[1] : "", m, 0, err);
 }
 
-/* All ids, each piece of text encoded by itself, masks in the holes. */
+/* What stands before the text; *end is the token behind it, or -1. */
 static int
-encode(struct err *err)
+encode_context(int32_t *end, struct err *err)
 {
 	const struct special_tokens *sp = &the.tokenizer.vocab.special;
+	struct chat_message ask = { "user", prompt, 0 };
+	enum chat_template tmpl = CHAT_UNKNOWN;
 
-	if (sp->mask < 0)
-		return err_set(err, "the vocabulary has no mask token");
+	*end = -1;
+	if (prompt && (chat_find(&the.gguf, &tmpl, err) < 0 ||
+	    (*end = chat_end(&the.tokenizer, tmpl, err)) < 0))
+		return -1;
 	if (bos < 0)
-		bos = vocab_wants_bos(&the.tokenizer.vocab, &the.gguf, err);
+		bos = prompt ? chat_has_bos(tmpl) :
+		    vocab_wants_bos(&the.tokenizer.vocab, &the.gguf, err);
 	if (bos < 0)
 		return -1;
 	if (bos && sp->bos < 0)
 		return err_set(err, "the vocabulary has no BOS token (give "
 		    "--no-bos)");
 	if (bos && tokens_push(&the.ids, sp->bos, err) < 0)
+		return -1;
+	if (!prompt)
+		return 0;
+	ask.n = strlen(prompt);
+	return chat_encode(&the.tokenizer, tmpl, &ask, 1, special, &the.ids,
+	    err);
+}
+
+/* All ids, each piece of text encoded by itself, masks in the holes. */
+static int
+encode(struct err *err)
+{
+	const struct special_tokens *sp = &the.tokenizer.vocab.special;
+	int32_t end;
+
+	if (sp->mask < 0)
+		return err_set(err, "the vocabulary has no mask token");
+	if (encode_context(&end, err) < 0)
 		return -1;
 	for (size_t i = 0; i < the.n; i++) {
 		struct part *p = &the.part[i];
@@ -200,7 +226,7 @@ encode(struct err *err)
 			if (tokens_push(&the.ids, sp->mask, err) < 0)
 				return -1;
 	}
-	return 0;
+	return end < 0 ? 0 : tokens_push(&the.ids, end, err);
 }
 
 __attribute__((noreturn)) static void
