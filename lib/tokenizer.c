@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nfc.h"
 #include "utf8.h"
 
 enum { MAX_TEXT = 1 << 30 };
@@ -155,9 +156,9 @@ valid_prefix(const char *s, size_t n)
 	return i;
 }
 
-/* Text between special tokens: bad bytes replaced, then cut into words. */
+/* Bad bytes replaced, then cut into words. */
 static int
-fragment(struct tokenizer *t, const char *s, size_t n, struct tokens *out,
+replaced(struct tokenizer *t, const char *s, size_t n, struct tokens *out,
     struct err *err)
 {
 	size_t good = valid_prefix(s, n), len = 0;
@@ -181,6 +182,24 @@ fragment(struct tokenizer *t, const char *s, size_t n, struct tokens *out,
 	}
 	rc = words(t, copy, len, out, err);
 	free(copy);
+	return rc;
+}
+
+/* Text between special tokens. */
+static int
+fragment(struct tokenizer *t, const char *s, size_t n, struct tokens *out,
+    struct err *err)
+{
+	char *normal;
+	size_t len;
+	int rc;
+
+	if (!t->nfc)
+		return replaced(t, s, n, out, err);
+	if (nfc(s, n, &normal, &len, err) < 0)
+		return -1;
+	rc = replaced(t, normal, len, out, err);
+	free(normal);
 	return rc;
 }
 

@@ -6,7 +6,8 @@
  * llama.cpp does; user-defined ones always, control and unknown ones on
  * request.  Unused and byte tokens are never matched.
  * Bytes that do not begin a complete well-formed UTF-8 sequence are encoded as
- * one U+FFFD each.  No other normalisation.
+ * one U+FFFD each.  Text between special tokens is brought into Normalisation
+ * Form C on request, as the tokeniser of Dream's reference code does.
  */
 #ifndef TOKENIZER_H
 #define TOKENIZER_H
@@ -29,6 +30,7 @@ struct tokenizer {
 	struct tokenizer_node *node; /* a trie of the special texts */
 	size_t n_nodes, cap_nodes;
 	int32_t first[256]; /* nodes by first byte, 0: none */
+	int nfc; /* normalise: 0 unless the caller sets it */
 
 	/* scratch of the current text */
 	struct tokenizer_match *match;

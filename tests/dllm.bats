@@ -164,6 +164,29 @@ interrupted() {
 	grep -q '^What is 2' got
 }
 
+@test "dllm run: --nfc, also in batch and score" {
+	printf 'caf\303\251' >composed
+	printf 'cafe\314\201' >parts
+	facts() { # but the prompt and times
+		sed 's/"prompt":"[^"]*",//; s/,"load_ms":.*//' >"$1"
+	}
+	dllm run --json -n 4 --prompt-file composed | facts want
+	dllm run --json -n 4 --prompt-file parts --nfc | facts got
+	same got want
+	dllm run --json -n 4 --prompt-file parts | facts got
+	run -1 cmp -s got want
+	dllm batch -n 4 --input composed --output answers
+	facts want <answers
+	dllm batch -n 4 --input parts --output others --nfc
+	facts got <others
+	same got want
+	printf '{"prompt":"%s","answer":"x"}\n' "$(cat composed)" |
+		dllm score --samples 1 >want
+	printf '{"prompt":"%s","answer":"x"}\n' "$(cat parts)" |
+		dllm score --samples 1 --nfc >got
+	same got want
+}
+
 @test "dllm run: what fails, says so once" {
 	fails 1 'tok-encode: ERROR: no.gguf: cannot open: No such file or directory' \
 	    dllm run --model no.gguf x

@@ -164,6 +164,31 @@ $sum" --lines <q
 	gives '1023 1021 274 1022 32 1020 1017' --no-chat --special --prompt "$evil"
 }
 
+@test "tok-encode: --nfc composes, and only if given" {
+	local e=$'\303\251' parts=$'e\314\201'
+	# bytes are tokens here: U+00E9, or e and U+0301
+	gives '195 169' --no-chat --prompt "$e"
+	gives '195 169' --no-chat --nfc --prompt "$parts"
+	gives '101 204 129' --no-chat --prompt "$parts"
+	works encode --prompt "caf$e"
+	local want=$output
+	gives "$want" --nfc --prompt "caf$parts"
+	gives "$want" --nfc --messages - <<<"{\"role\":\"user\",\"content\":\"cafe\\u0301\"}"
+	run encode --prompt "caf$parts"
+	[ "$output" != "$want" ]
+	# in every prompt, answer and system message; bad bytes are replaced after
+	gives $'195 169\n120 195 169' --no-chat --nfc --lines < <(printf '%s\nx%s\n' "$parts" "$parts")
+	works encode --no-chat --nfc --pairs - <<<"{\"prompt\":\"e\\u0301\",\"answer\":\"e\\u0301\"}"
+	[ "$output" = $'195 169\n195 169' ]
+	works encode --system "$e" --prompt x
+	want=$output
+	gives "$want" --nfc --system "$parts" --prompt x
+	gives '195 169 239 191 189 204 129' --no-chat --nfc < <(printf 'e\314\201\377\314\201')
+	# a special token ends in > still, which would compose with U+0338
+	gives '1020 204 184' --no-chat --special --nfc --prompt $'<|mdm_mask|>\314\270'
+	gives '226 137 175' --no-chat --nfc --prompt $'>\314\270'
+}
+
 @test "tok-encode: --json and --verbose" {
 	gives '{"tokens":[72,105,10],"pieces":["H","i","\n"]}' --no-chat --json --prompt $'Hi\n'
 	# U+00E9 is two tokens here, each half a character

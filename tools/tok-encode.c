@@ -17,7 +17,7 @@ static const char *model, *prompt, *prompt_file, *messages, *pairs,
     *system_text;
 static int template = CHAT_UNKNOWN, template_given;
 static int chat = -1, bos = -1; /* -1: as the model asks for */
-static int special, lines, null, json, verbose, model_given;
+static int special, nfc, lines, null, json, verbose, model_given;
 
 static const struct opt opts[] = {
 	{ "model", OPT_STR, &model, "PATH", "GGUF file with the vocabulary",
@@ -42,6 +42,8 @@ static const struct opt opts[] = {
 	    .help = "do not begin with the BOS token" },
 	{ "special", OPT_FLAG, &special,
 	    .help = "text of control tokens becomes these tokens" },
+	{ "nfc", OPT_FLAG, &nfc,
+	    .help = "Unicode text into Normalisation Form C" },
 	{ "lines", OPT_FLAG, &lines, .help = "one prompt on each line" },
 	{ "null", OPT_FLAG, &null, .help = "prompts end with NUL bytes" },
 	{ "json", OPT_FLAG, &json,
@@ -396,6 +398,7 @@ main(int argc, char **argv)
 	    tokenizer_init(&t, &g, &err) < 0 ||
 	    choose_template(&g, &err) < 0 || choose_bos(&g, &t, &err) < 0)
 		tool_fail(&err);
+	t.nfc = nfc;
 	if (verbose)
 		fprintf(stderr, "template: %s\n", template == CHAT_UNKNOWN ?
 		    "none" : chat_template_names[template]);
