@@ -8,6 +8,7 @@ set -eu
 model=$1 prompt=$2 log=$3
 shift 3
 
+: >"$log.requests" >"$log.replies"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dllm.XXXXXX")
 # Opening both ways never blocks: it wakes a process that waits for the other
 # end, and on closing that one sees the end of its input.
@@ -16,11 +17,11 @@ cleanup() {
 	wait
 	rm -rf "$dir"
 }
-mkfifo "$dir/requests" "$dir/replies"
 trap cleanup EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+mkfifo "$dir/requests" "$dir/replies"
 
 tee "$log.requests" <"$dir/requests" |
 	dllm-forward --serve --model "$model" |

@@ -95,6 +95,10 @@ equals_live() {
 	run --separate-stderr "$recipes/fifo.sh" missing.gguf x log
 	[ "$status" -ne 0 ]
 	nothing_left
+	run --separate-stderr "$recipes/fifo.sh" "$model" x missing/log
+	[ "$status" -ne 0 ]
+	[ -z "$output" ]
+	nothing_left
 }
 
 @test "replay.sh: a recorded log gives the same replies and the logits" {

@@ -227,7 +227,11 @@ $run_usage" "$dllm" run --watch --trace t p
 		echo "tok-decode: ERROR: no output" >&2; exit 1; }'
 	fails 1 'tok-decode: ERROR: no output' \
 	    sh -c 'echo x | "$1" run --model M >&-' - "$dllm"
+	stand_in tok-encode 'cat'
+	run sh -c 'echo 1 2 | "$1" run --model M' - "$dllm"
+	[ "$(cat sample.in)" = '1 2' ]
 	stand_in tok-encode 'cat || exit 1; echo 1 2'
+	stand_in tok-decode 'grep .'
 	run --separate-stderr sh -c '"$1" run --model M <&-' - "$dllm"
 	[ "$status" -eq 1 ]
 	[ -z "$output" ]
@@ -240,17 +244,24 @@ $run_usage" "$dllm" run --watch --trace t p
 	args dllm-forward "<--model=>"
 }
 
-@test "dllm run: a PATH without tools is enough" {
-	sh=$(command -v sh) cat=$(command -v cat)
-	stand_in tok-decode "$cat >/dev/null; printf text"
-	stand_in dllm-sample "$cat >/dev/null; echo 7 8"
-	works env -i PATH=/nonexistent "$sh" "$dllm" run --model M x
+@test "dllm run: a PATH with cat alone is enough" {
+	mkdir bin
+	ln -s "$(command -v cat)" bin/cat
+	stand_in tok-decode 'cat >/dev/null; printf text'
+	stand_in dllm-sample 'cat >/dev/null; echo 7 8'
+	works env -i PATH="$dir/bin" "$(command -v sh)" "$dllm" run --model M x
 	[ "$output" = text ]
 }
 
 @test "dllm run: HUP, INT, QUIT and TERM end every stage at once" {
-	stand_in dllm-sample 'echo $$ >pid; exec sleep 50'
-	for signal in HUP INT QUIT TERM; do
+	for signal in HUP INT QUIT TERM HUP INT QUIT TERM; do
+		if [ -z "${late-}" ]; then
+			stand_in tok-encode 'echo $$ >pid; exec sleep 50'
+		else
+			stand_in tok-encode 'echo 1'
+			stand_in dllm-sample 'echo $$ >pid; exec sleep 50'
+		fi
+		[ $signal != TERM ] || late=1
 		rm -f pid
 		# Started by perl: a shell would have it ignore SIGINT.
 		perl -e '$p = fork // die;
