@@ -188,7 +188,6 @@ $usage" "${@:2}"
 	dllm-forward --model "$llada" <hello >a.npy
 	dllm-forward --model "$llada" --logits - <hello >b.npy
 	same a.npy b.npy
-	usage='dllm-forward: usage: dllm-forward [options] --model PATH'
 	fails 2 "dllm-forward: ERROR: --logits -: with --serve standard output holds replies
 $usage" dllm-forward --model "$llada" --serve --logits -
 	[ ! -e ./- ]
