@@ -30,10 +30,14 @@ report_step(FILE *f, const struct generation *n)
 	fprintf(f, " rows=%zu ms=%.1f\n", t->wanted ? t->n : 0, n->step_ms);
 }
 
+/* A terminal may show it, so no control characters. */
 static void
 put_fact(FILE *f, const char *name, const char *value)
 {
-	fprintf(f, "%s: %s\n", name, *value ? value : "unknown");
+	fprintf(f, "%s: ", name);
+	for (const char *c = *value ? value : "unknown"; *c; c++)
+		putc((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c, f);
+	putc('\n', f);
 }
 
 void

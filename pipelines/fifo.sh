@@ -8,7 +8,8 @@ set -eu
 model=$1 prompt=$2 log=$3
 shift 3
 
-: >"$log.requests" >"$log.replies"
+: >"$log.requests"
+: >"$log.replies"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/dllm.XXXXXX")
 # Opening both ways never blocks: it wakes a process that waits for the other
 # end, and on closing that one sees the end of its input.

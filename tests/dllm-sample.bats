@@ -279,6 +279,10 @@ words() {
 		'step 2: T ms' 'generation: T s' 'tokens per second: T' \
 		'peak RSS: T MB' >want
 	grep -v '^[0-9 ]*$' text | diff want -
+	# what the child calls itself cannot command a terminal
+	run dllm-sample --max-tokens 1 --verbose -- sh -c \
+		'fake-forward | sed -u "s/model=[^ ]*/model=%1b[31m%0ax/"' <in
+	grep -qx 'model: ?\[31m?x' <<<"$output"
 	# all facts stand before the line, so that it can end a terminal's
 	dllm-sample --max-tokens 2 --verbose -- fake-forward <in >all 2>&1
 	tail -n 1 all | grep -qx '[0-9 ]*'
