@@ -4,34 +4,42 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { WORD_MAX_LEN = 63 };
 
-/* Levenshtein distance; words longer than WORD_MAX_LEN are never near. */
+/*
+ * How many letters must be changed, added, removed or swapped with the next one
+ * to make b of a; words longer than WORD_MAX_LEN are never near.
+ */
 static unsigned
 distance(const char *a, const char *b)
 {
-	unsigned row[WORD_MAX_LEN + 1], diag, next;
+	unsigned rows[3][WORD_MAX_LEN + 1], *row, *last, *before, d;
 	size_t na = strlen(a), nb = strlen(b);
 
 	if (na > WORD_MAX_LEN || nb > WORD_MAX_LEN)
 		return WORD_MAX_LEN + 1;
 	for (unsigned j = 0; j <= nb; j++)
-		row[j] = j;
+		rows[0][j] = j;
 	for (unsigned i = 1; i <= na; i++) {
-		diag = row[0];
+		row = rows[i % 3];
+		last = rows[(i + 2) % 3];
+		before = rows[(i + 1) % 3];
 		row[0] = i;
 		for (unsigned j = 1; j <= nb; j++) {
-			next = diag + (a[i - 1] != b[j - 1]);
-			if (row[j] + 1 < next)
-				next = row[j] + 1;
-			if (row[j - 1] + 1 < next)
-				next = row[j - 1] + 1;
-			diag = row[j];
-			row[j] = next;
+			d = last[j - 1] + (a[i - 1] != b[j - 1]);
+			if (last[j] + 1 < d)
+				d = last[j] + 1;
+			if (row[j - 1] + 1 < d)
+				d = row[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1] && before[j - 2] + 1 < d)
+				d = before[j - 2] + 1;
+			row[j] = d;
 		}
 	}
-	return row[nb];
+	return rows[na % 3][nb];
 }
 
 const char *
@@ -105,7 +113,7 @@ set_word(const struct opt *o, const char *text, struct err *err)
 	size_t n = 0;
 
 	for (int i = 0; o->words[i]; i++) {
-		if (!strcmp(o->words[i], text)) {
+		if (!strcasecmp(o->words[i], text)) {
 			*(int *)o->to = i;
 			return 0;
 		}

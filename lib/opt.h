@@ -19,7 +19,7 @@ enum opt_type {
 	OPT_STR,   /* const char **to */
 	OPT_UINT,  /* uint64_t *to: decimal, from .min to .max */
 	OPT_REAL,  /* double *to: finite, from .fmin to .fmax */
-	OPT_WORD   /* int *to: index of the value in .words */
+	OPT_WORD   /* int *to: index of the value in .words, in either case */
 };
 
 struct opt {

@@ -175,6 +175,8 @@ test_opt(void)
 	    "opt_uint refuses nothing and signs");
 	near = opt_closest("inpsect", names);
 	is(near ? near : "", "inspect", "closest word");
+	near = opt_closest("rnu", names);
+	is(near ? near : "", "run", "swapped letters count once");
 	ok(!opt_closest("zzz", names), "nothing near");
 }
 

@@ -63,6 +63,9 @@ $usage" "${@:2}"
 			dllm-forward --model x --dump d $o
 	done
 	DLLM_LOGITS_FD=1 wrong \
+		'a sampler has started this (DLLM_LOGITS_FD is set) and needs --serve' \
+		dllm-forward --model x
+	DLLM_LOGITS_FD=1 wrong \
 		'--logits: DLLM_LOGITS_FD names a file already' \
 		dllm-forward --model x --serve --logits y
 	DLLM_CPU=sse9 wrong "DLLM_CPU: 'sse9': not one of scalar, avx2, avxvnni, avx512vnni, neon" \

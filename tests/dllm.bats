@@ -204,19 +204,15 @@ interrupted() {
 	fails 1 'tok-encode: ERROR: cut.gguf: the file is empty' \
 	    dllm run --model cut.gguf x
 	fails 2 "dllm-sample: ERROR: --steps '0': not in 1..2147483647
-dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
+dllm-sample: usage: dllm run [--model PATH] [--prompt TEXT] [OPTION...] [PROMPT]" \
 	    dllm run --steps 0 x
 	fails 2 "dllm-sample: ERROR: --temperature 'hot': not a number
-dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
+dllm-sample: usage: dllm run [--model PATH] [--prompt TEXT] [OPTION...] [PROMPT]" \
 	    dllm run --temperature hot x
 	fails 1 "dllm-sample: ERROR: cannot create 'no/trace': No such file or directory" \
 	    dllm run --trace no/trace x
 	fails 1 "dllm-sample: ERROR: standard input: line 1: 20 tokens of prompt and 1000 new ones exceed the longest request of 512" \
 	    dllm run -n 1000 'What is 37 + 48?'
-	run --separate-stderr dllm run --threads 0 x
-	[ "$status" -ne 0 ]
-	[ -z "$output" ]
-	[[ ${stderr_lines[0]} = "dllm-forward: ERROR: --threads '0':"* ]]
 	run --separate-stderr sh -c 'dllm run -n 4 x >/dev/full'
 	[ "$status" -eq 1 ]
 	[ "$stderr" = 'tok-decode: ERROR: cannot write standard output: No space left on device' ]
@@ -281,11 +277,26 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 	    dllm logits --tokens 'x'
 }
 
+@test "dllm run: standard input that is empty is no prompt" {
+	fails 1 'tok-encode: ERROR: standard input is empty: no prompt' \
+	    sh -c 'cat no 2>/dev/null | dllm run -n 4'
+	works dllm run -n 4 ''
+}
+
+@test "dllm quantize" {
+	works dllm quantize --model "$model" --allow-requantize --type q8_0 \
+	    --output q.gguf
+	[ "$(gguf-inspect q.gguf | sed -n 's/^quantization: //p')" = Q8_0 ]
+}
+
 @test "dllm inspect and tokenize" {
 	works dllm inspect "$model"
 	[ "$output" = "$(gguf-inspect "$model")" ]
 	works dllm tokenize --prompt 'What is 2 + 3?'
 	[ "$output" = "$(tok-encode --model "$model" --prompt 'What is 2 + 3?')" ]
+	fails 2 "tok-encode: ERROR: --template 'x': not one of llada, chatml
+tok-encode: usage: dllm tokenize [--model PATH] [--prompt TEXT] [OPTION...] [PROMPT]" \
+	    dllm tokenize --template x y
 }
 
 # make_target TARGET VARIABLE...: make it of what is built, building nothing

@@ -17,7 +17,7 @@ models=$top/lib/models
 export PATH top golden models
 LC_ALL=C
 export LC_ALL
-unset DLLM_CPU DLLM_SHM DLLM_LOGITS_FD
+unset DLLM_CPU DLLM_SHM DLLM_LOGITS_FD DLLM_USAGE
 
 # fails STATUS MESSAGE COMMAND...: the command exits with STATUS, prints exactly
 # MESSAGE (may hold newlines) on standard error and nothing on standard output.

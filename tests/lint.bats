@@ -89,7 +89,7 @@ tools() {
 		}
 		[ -s "$BATS_TEST_TMPDIR/help" ]
 	done
-	for command in run batch chat infill score logits; do
+	for command in run batch chat infill score tokenize logits; do
 		dllm "$command" --help
 	done | grep '^  --' | sed 's/  [^ -].*//' | grep -o -- '--*[a-z0-9-]*' |
 		sort -u >"$BATS_TEST_TMPDIR/help"

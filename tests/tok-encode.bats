@@ -74,7 +74,11 @@ $usage" encode "$@"
 @test "tok-encode: an empty prompt" {
 	gives '' --no-chat --prompt ''
 	[ "$(encode --no-chat --prompt '' | wc -c)" -eq 1 ]
-	[ "$(encode --no-chat </dev/null | wc -c)" -eq 1 ]
+	[ "$(encode --no-chat --prompt-file /dev/null | wc -c)" -eq 1 ]
+	fails 1 'tok-encode: ERROR: standard input is empty: no prompt' \
+	    encode </dev/null
+	fails 1 'tok-encode: ERROR: standard input is empty: no prompt' \
+	    encode --no-chat --prompt-file - </dev/null
 	gives '1016 1021 271 1022 256 1023 1021 275 1022 256' --prompt ''
 	gives '1016' --no-chat --bos --prompt ''
 }

@@ -59,9 +59,9 @@ pipeline() {
 	    --alg-temp 11 --eps 12 --no-eos --demote-eos --allow-mask --greedy \
 	    --prompt-masks 13 --no-early-stop --share 14 --trace 15 \
 	    --dump-step-stats --stream --verbose --threads 16 --max-length 17 \
-	    --activations 18 --no-memory-check
+	    --activations f32 --no-memory-check
 	args tok-encode '<--model=M><--prompt=a><--system=s><--template=t><--no-chat><--bos><--special>'
-	args dllm-sample "<--max-tokens=1><--steps=2><--block-length=3><--seed=4><--temperature=5><--top-p=6><--top-k=7><--cfg-scale=8><--remasking=9><--algorithm=10><--alg-temp=11><--eps=12><--no-eos><--demote-eos><--allow-mask><--greedy><--prompt-masks=13><--no-early-stop><--share=14><--trace=15><--dump-step-stats><--stream><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=16><--max-length=17><--activations=18><--no-memory-check>"
+	args dllm-sample "<--max-tokens=1><--steps=2><--block-length=3><--seed=4><--temperature=5><--top-p=6><--top-k=7><--cfg-scale=8><--remasking=9><--algorithm=10><--alg-temp=11><--eps=12><--no-eos><--demote-eos><--allow-mask><--greedy><--prompt-masks=13><--no-early-stop><--share=14><--trace=15><--dump-step-stats><--stream><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=16><--max-length=17><--activations=f32><--no-memory-check>"
 }
 
 @test "dllm run: short options, the prompt as a word, the model in two forms" {
@@ -73,6 +73,10 @@ pipeline() {
 	pipeline -- --hi
 	args tok-encode '<--model=M><--prompt=--hi>'
 	echo hi | pipeline
+	args tok-encode '<--model=M>'
+	echo hi | pipeline -
+	args tok-encode '<--model=M>'
+	echo hi | pipeline - -n 2
 	args tok-encode '<--model=M>'
 }
 
@@ -138,8 +142,20 @@ $run_usage" "$dllm" run x --steps
 $run_usage" "$dllm" run --greedy=1
 	fails 2 "dllm: ERROR: --device 'tpu': not one of auto, cpu, gpu, cuda
 $run_usage" "$dllm" run --device tpu x
+	fails 2 "dllm: ERROR: --threads '0': not in 1..1024
+$run_usage" "$dllm" run --threads 0 x
+	fails 2 "dllm: ERROR: --threads '1025': not in 1..1024
+$run_usage" "$dllm" run -t 1025 x
+	fails 2 "dllm: ERROR: --max-length '99999999999999999999': not in 1..1048576
+$run_usage" "$dllm" run --max-length 99999999999999999999 x
+	fails 2 "dllm: ERROR: --max-length '-1': not in 1..1048576
+$run_usage" "$dllm" run --max-length=-1 x
+	fails 2 "dllm: ERROR: --activations 'q8, f32': not one of q8, f32
+$run_usage" "$dllm" run --activations 'q8, f32' x
 	fails 2 "dllm: ERROR: unexpected argument 'b'
 $run_usage" "$dllm" run a b
+	fails 2 "dllm: ERROR: unexpected argument '-'
+$run_usage" "$dllm" run --prompt a -
 	fails 2 "dllm: ERROR: unexpected argument 'a'
 $run_usage" "$dllm" run --prompt p a
 	fails 2 "dllm: ERROR: --watch and --trace exclude each other
@@ -147,10 +163,15 @@ $run_usage" "$dllm" run --watch --trace t p
 	[ ! -e tok-encode.args ]
 }
 
-@test "dllm run: without a prompt a terminal is a usage error" {
-	run script -qec "'$dllm' run --model M" /dev/null
+@test "dllm: a terminal where input or an array belongs is a usage error" {
+	for command in run tokenize; do
+		run script -qec "'$dllm' $command --model M" /dev/null
+		[ "$status" -eq 2 ]
+		[[ $output = 'dllm: ERROR: a prompt is missing'* ]]
+	done
+	run script -qec "'$dllm' logits --model M --tokens 1" /dev/null
 	[ "$status" -eq 2 ]
-	[[ $output = 'dllm: ERROR: a prompt is missing'* ]]
+	[[ $output = 'dllm: ERROR: standard output is a terminal: give --output FILE'* ]]
 }
 
 @test "dllm run: devices" {
@@ -286,8 +307,9 @@ $run_usage" "$dllm" run --watch --trace t p
 
 @test "dllm: commands" {
 	works "$dllm"
-	for word in run batch chat infill score inspect tokenize logits help version; do
-		[[ $output = *"usage: dllm $word"* ]]
+	for word in run batch chat infill score inspect quantize tokenize \
+	    logits help version; do
+		grep -q "^  $word  " <<<"$output"
 	done
 	all=$output
 	works "$dllm" help
@@ -299,13 +321,13 @@ $run_usage" "$dllm" run --watch --trace t p
 	works "$dllm" help suggest
 	[[ $output = 'usage: dllm-suggest '* ]]
 	fails 2 "dllm: ERROR: unknown command 'rum' (did you mean run?)
-dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" rum
+dllm: usage: dllm COMMAND [ARGUMENT...] (dllm help lists the commands)" "$dllm" rum
 	fails 2 "dllm: ERROR: unknown command 'zzzzzzzzz'
-dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" zzzzzzzzz
+dllm: usage: dllm COMMAND [ARGUMENT...] (dllm help lists the commands)" "$dllm" zzzzzzzzz
 	fails 2 "dllm: ERROR: unknown command '../x'
-dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" ../x
+dllm: usage: dllm COMMAND [ARGUMENT...] (dllm help lists the commands)" "$dllm" ../x
 	fails 2 "dllm: ERROR: unknown option '--x'
-dllm: usage: dllm COMMAND [ARGUMENT...]" "$dllm" --x
+dllm: usage: dllm COMMAND [ARGUMENT...] (dllm help lists the commands)" "$dllm" --x
 }
 
 @test "dllm NAME runs dllm-NAME, beside the script or from PATH" {
@@ -401,8 +423,20 @@ $score_usage" "$dllm" score --sample 3
 	stand_in gguf-inspect 'echo facts'
 	works "$dllm" inspect F --json
 	args gguf-inspect '<F><--json>'
+	stand_in gguf-quantize 'exit 3'
+	fails 3 '' "$dllm" quantize --type F32
+	args gguf-quantize '<--type><F32>'
 	works "$dllm" tokenize --model M --prompt "it's"
-	args tok-encode "<--model><M><--prompt><it's>"
+	args tok-encode "<--model=M><--prompt=it's>"
+	works "$dllm" tokenize -m M "it's" --json --verbose --bos
+	args tok-encode "<--model=M><--verbose><--bos><--prompt=it's><--json>"
+	works "$dllm" tokenize -m M --pairs p --lines
+	args tok-encode '<--model=M><--pairs=p><--lines>'
+	works "$dllm" tokenize -m M - </dev/null
+	args tok-encode '<--model=M>'
+	fails 2 "dllm: ERROR: unknown option '--steps'
+dllm: usage: dllm tokenize [--model PATH] [--prompt TEXT] [OPTION...] [PROMPT]" \
+	    "$dllm" tokenize --steps 3 x
 	works "$dllm" logits --model M --tokens '1 2 3' --rows 1:2 --output o.npy -t 2
 	[ "$output" = "1 2 3
 done" ]

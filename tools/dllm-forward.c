@@ -88,6 +88,11 @@ check_options(struct run *r)
 		    "rows");
 	else if (serving && logits_path && getenv("DLLM_LOGITS_FD"))
 		err_set(&err, "--logits: DLLM_LOGITS_FD names a file already");
+	else if (!serving && !logits_path && !dump_dir &&
+	    getenv("DLLM_LOGITS_FD"))
+		/* else both would wait for the other to speak */
+		err_set(&err, "a sampler has started this (DLLM_LOGITS_FD is "
+		    "set) and needs --serve");
 	else if (rows_text && ranges_parse(&r->rows, rows_text,
 	        strlen(rows_text), 1, &err) < 0)
 		err_prefix(&err, "--rows");

@@ -338,6 +338,9 @@ encode_text(struct output *o, struct tokenizer *t, struct err *err)
 		return -1;
 	if (lines || null)
 		rc = encode_parts(o, t, text, n, lines ? '\n' : '\0', err);
+	else if (n == 0 && reads_stdin())
+		/* what should have written a prompt has failed */
+		rc = err_set(err, "standard input is empty: no prompt");
 	else
 		rc = encode(o, t, NULL, 0, text, n, err);
 	free(text);

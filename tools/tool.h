@@ -60,12 +60,18 @@ tool_fail(const struct err *err)
 	_exit(TOOL_FAILED);
 }
 
-/* The command line was wrong: the message, one usage line, exit 2. */
+/*
+ * The command line was wrong: the message, one usage line, exit 2.  A script
+ * that has made the command line of its own arguments puts its own usage line
+ * into DLLM_USAGE.
+ */
 __attribute__((noreturn)) static inline void
 tool_usage(const struct err *err)
 {
+	const char *usage = getenv("DLLM_USAGE");
+
 	tool_say("ERROR: ", err->msg);
-	tool_say("", "usage: " USAGE);
+	tool_say("", usage ? usage : "usage: " USAGE);
 	io_discard_outputs();
 	_exit(2);
 }
