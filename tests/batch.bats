@@ -197,8 +197,8 @@ and no end'; do
 	    dllm-batch --input prompts --output out -- sh -c 'kill -KILL $$'
 	fails 1 'dllm-batch: ERROR: true exited with status 0 before it answered prompt 1' \
 	    dllm-batch --input prompts --output out -- true
-	fails 1 'dllm-batch: ERROR: echo: the answer to prompt 1: not a JSON object' \
-	    dllm-batch --input prompts --output out -- echo '[1]'
+	fails 1 'dllm-batch: ERROR: sh: the answer to prompt 1: not a JSON object' \
+	    dllm-batch --input prompts --output out -- sh -c "read -r a; echo '[1]'"
 	fails 1 "dllm-batch: ERROR: cannot run './none': No such file or directory" \
 	    dllm-batch --input prompts --output out -- ./none
 	fails 1 'dllm-batch: ERROR: sh printed more than it was asked for' \

@@ -193,10 +193,11 @@ $usage" dllm-infill --model "$llada" --text a
 	    dllm-infill --model "$llada" --text '[MASK]' -- sh -c 'exit 4'
 	fails 1 'dllm-infill: ERROR: sh was killed by signal 9 before it answered' \
 	    dllm-infill --model "$llada" --text '[MASK]' -- sh -c 'kill -KILL $$'
-	fails 1 'dllm-infill: ERROR: echo answered with 2 ids, not 1 (has it --max-tokens 0?)' \
-	    dllm-infill --model "$llada" --text '[MASK]' -- echo 1 2
-	fails 1 'dllm-infill: ERROR: echo: byte 1: not a token id' \
-	    dllm-infill --model "$llada" --text '[MASK]' -- echo x
+	# they read first: a child that is gone before it was asked is another case
+	fails 1 'dllm-infill: ERROR: sh answered with 2 ids, not 1 (has it --max-tokens 0?)' \
+	    dllm-infill --model "$llada" --text '[MASK]' -- sh -c 'read -r a; echo 1 2'
+	fails 1 'dllm-infill: ERROR: sh: byte 1: not a token id' \
+	    dllm-infill --model "$llada" --text '[MASK]' -- sh -c 'read -r a; echo x'
 	fails 3 'dllm-infill: ERROR: sh exited with status 3 at the end' \
 	    dllm-infill --model "$llada" --text '[MASK]' -- \
 	    sh -c 'cat; exit 3'
