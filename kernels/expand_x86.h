@@ -362,12 +362,54 @@ struct row {
 			} \
 	}
 
-EXPAND_ROW(q4_0, 32, 1)
-EXPAND_ROW(q4_1, 32, 1)
-EXPAND_ROW(q5_0, 32, 1)
-EXPAND_ROW(q5_1, 32, 1)
-EXPAND_ROW(q8_0, 32, 1)
-EXPAND_ROW(iq4_nl, 32, 1)
+/* Eight binary16 numbers, `stride` bytes apart. */
+INLINE void
+halves8(float *to, const uint8_t *p, size_t stride)
+{
+	__m128i v = _mm_cvtsi32_si128(load_u16(p));
+
+	v = _mm_insert_epi16(v, load_u16(p + stride), 1);
+	v = _mm_insert_epi16(v, load_u16(p + 2 * stride), 2);
+	v = _mm_insert_epi16(v, load_u16(p + 3 * stride), 3);
+	v = _mm_insert_epi16(v, load_u16(p + 4 * stride), 4);
+	v = _mm_insert_epi16(v, load_u16(p + 5 * stride), 5);
+	v = _mm_insert_epi16(v, load_u16(p + 6 * stride), 6);
+	v = _mm_insert_epi16(v, load_u16(p + 7 * stride), 7);
+	_mm256_storeu_ps(to, _mm256_cvtph_ps(v));
+}
+
+/*
+ * Blocks of 32, eight in a chunk.  Converting their scales together takes a
+ * third off the time of Q8_0; the single conversions are not used and go.
+ */
+#define EXPAND_ROW_32(name, mins, m_at) \
+	static void row_##name(const struct row *to, const uint8_t *src, \
+	    size_t n) \
+	{ \
+		const size_t size = sizeof(struct block_##name); \
+		size_t c = 0, i = 0; \
+		for (; i + CHUNK <= n; i += CHUNK, c += to->rows) { \
+			int8_t *q = to->q + c * CHUNK; \
+			float w, m; \
+			prefetch_block(src, 8 * size); \
+			halves8(to->w + c * 8, src, size); \
+			if (mins) \
+				halves8(to->m + c * 8, src + m_at, size); \
+			for (int j = 0; j < 8; j++, src += size, q += 32) \
+				expand_##name((const void *)src, q, &w, &m); \
+		} \
+		for (size_t j = 0; i < n; i += 32, src += size, j++) \
+			expand_##name((const void *)src, \
+			    to->q + c * CHUNK + j * 32, to->w + c * 8 + j, \
+			    to->m + c * 8 + j); \
+	}
+
+EXPAND_ROW_32(q4_0, 0, 0)
+EXPAND_ROW_32(q4_1, 1, 2)
+EXPAND_ROW_32(q5_0, 0, 0)
+EXPAND_ROW_32(q5_1, 1, 2)
+EXPAND_ROW_32(q8_0, 0, 0)
+EXPAND_ROW_32(iq4_nl, 0, 0)
 EXPAND_ROW(mxfp4, 32, 1)
 EXPAND_ROW(q2_k, 256, 16)
 EXPAND_ROW(q3_k, 256, 16)
