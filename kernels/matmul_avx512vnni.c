@@ -17,8 +17,9 @@
  */
 #include "groups.h"
 
-#include <immintrin.h>
+#include <string.h>
 
+#include "v16_avx512.h"
 #include "x86.h"
 
 enum {
@@ -38,8 +39,6 @@ struct operands {
 	int first;             /* accumulators start at 0 */
 	float *acc;            /* (rows, MOST_VECS, LANES) */
 };
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* steps dot products: 4 * steps elements from q and x on. */
 INLINE void
@@ -180,10 +179,26 @@ CHUNK_SHAPE(8, 1)
 static chunk_fn *const chunks[][4] = { SHAPE_FNS(8, 1), SHAPE_FNS(4, 2),
 	SHAPE_FNS(4, 3) };
 
-/* All rows of the tile, all of K, vecs panels from panel p on. */
+/*
+ * Lines of y that are written when the last chunk is done.  Rows of y are far
+ * apart, no prefetcher sees them coming.
+ */
+static void
+fetch_results(const float *y, size_t stride, size_t n_rows, size_t n_tok)
+{
+	for (size_t t = 0; t < n_tok; t++)
+		for (size_t r = 0; r < n_rows; r += 16)
+			_mm_prefetch(
+			    (const char *)(y + t * stride + r), _MM_HINT_T0);
+}
+
+/*
+ * All rows of the tile, all of K, vecs panels from panel p on; y is where their
+ * first token goes.
+ */
 static void
 panels(float *acc, const struct wtile *w, const struct xquant *x, size_t p,
-    size_t vecs, struct ahead *next)
+    size_t vecs, struct ahead *next, const float *y, size_t stride)
 {
 	size_t parts = KERN_BLOCK / w->group, groups = CHUNK / w->group;
 	size_t rows = kern_panels(w->n_rows, 8), panel = x->n_in * LANES;
@@ -212,54 +227,40 @@ panels(float *acc, const struct wtile *w, const struct xquant *x, size_t p,
 			step = vecs == 1 ? 8 : 4;
 			chunks[vecs - 1][kind](&o);
 			fetch_ahead(next);
+			if (k + CHUNK >= x->n_in) {
+				size_t done = row + rows - end;
+				size_t t = done * vecs * LANES / rows;
+				size_t u = (done + step) * vecs * LANES / rows;
+
+				fetch_results(y + t * stride, stride,
+				    w->n_rows, u - t);
+			}
 			o.acc += step * MOST_VECS * LANES;
 		}
 	}
 }
 
-/* Four rows of LANES tokens into LANES rows of four. */
-static inline void
-turn(float *to, const float *a, size_t stride)
-{
-	__m512 r[4], s[4];
-
-	for (size_t i = 0; i < 4; i++)
-		r[i] = _mm512_load_ps(a + i * stride);
-	s[0] = _mm512_unpacklo_ps(r[0], r[1]);
-	s[1] = _mm512_unpackhi_ps(r[0], r[1]);
-	s[2] = _mm512_unpacklo_ps(r[2], r[3]);
-	s[3] = _mm512_unpackhi_ps(r[2], r[3]);
-	/* r[j]: tokens j, 4 + j, 8 + j, 12 + j */
-	r[0] = _mm512_shuffle_ps(s[0], s[2], 0x44);
-	r[1] = _mm512_shuffle_ps(s[0], s[2], 0xee);
-	r[2] = _mm512_shuffle_ps(s[1], s[3], 0x44);
-	r[3] = _mm512_shuffle_ps(s[1], s[3], 0xee);
-	for (size_t j = 0; j < 4; j++) {
-		_mm_store_ps(to + 4 * j, _mm512_castps512_ps128(r[j]));
-		_mm_store_ps(to + 16 + 4 * j, _mm512_extractf32x4_ps(r[j], 1));
-		_mm_store_ps(to + 32 + 4 * j, _mm512_extractf32x4_ps(r[j], 2));
-		_mm_store_ps(to + 48 + 4 * j, _mm512_extractf32x4_ps(r[j], 3));
-	}
-}
-
-/* One panel's accumulators (rows, LANES) turned: y[t * stride + r]. */
+/*
+ * One panel's accumulators (rows, LANES) turned: y[t * stride + r].  Sixteen
+ * rows at a time, because a token's row of y is far from the next one's: whole
+ * lines are written once.
+ */
 static void
 store_panel(float *y, size_t stride, const float *acc, size_t n_rows,
     size_t n_tok)
 {
-	for (size_t r = 0; r < n_rows; r += 4) {
-		const float *a = acc + r * MOST_VECS * LANES;
-		size_t rows = n_rows - r < 4 ? n_rows - r : 4;
-		_Alignas(64) float t[LANES * 4];
+	for (size_t r = 0; r < n_rows; r += 16) {
+		size_t rows = n_rows - r < 16 ? n_rows - r : 16;
+		v16 v[16];
 
-		turn(t, a, MOST_VECS * LANES);
+		for (size_t i = 0; i < 16; i++)
+			v[i] = v16_load(acc + (r + i) * MOST_VECS * LANES);
+		v16_turn(v);
 		for (size_t l = 0; l < n_tok; l++)
-			if (rows == 4)
-				_mm_storeu_ps(
-				    y + l * stride + r, _mm_load_ps(t + 4 * l));
+			if (rows == 16)
+				v16_store(y + l * stride + r, v[l]);
 			else
-				for (size_t i = 0; i < rows; i++)
-					y[l * stride + r + i] = t[4 * l + i];
+				v16_store_n(y + l * stride + r, v[l], rows);
 	}
 }
 
@@ -456,7 +457,8 @@ void
 matmul_quant_avx512vnni(float *y, size_t stride, const struct wtile *w,
     const struct xquant *x, size_t t0, size_t n)
 {
-	_Alignas(64) float acc[KERN_TILE_ROWS * MOST_VECS * LANES];
+	/* as many rows as store_panel reads */
+	_Alignas(64) float acc[(KERN_TILE_ROWS + 8) * MOST_VECS * LANES];
 	size_t last = x->n_tok / LANES, end = (t0 + n + LANES - 1) / LANES;
 	int tail = end > last && tail_quads(x->n_tok);
 	/* calls for each vector of up to three panels, or each quad */
@@ -470,7 +472,8 @@ matmul_quant_avx512vnni(float *y, size_t stride, const struct wtile *w,
 	for (size_t p = t0 / LANES; p < end; p += vecs) {
 		/* 4 = 2 + 2: a tile of one panel is bound by latency */
 		vecs = end - p == 4 ? 2 : end - p < 3 ? end - p : 3;
-		panels(acc, w, x, p, vecs, &next);
+		panels(acc, w, x, p, vecs, &next,
+		    y + (p * LANES - t0) * stride, stride);
 		for (size_t j = 0; j < vecs; j++) {
 			size_t t = (p + j) * LANES;
 			size_t tok = t0 + n - t < LANES ? t0 + n - t : LANES;
