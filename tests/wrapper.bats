@@ -296,6 +296,27 @@ $run_usage" "$dllm" run --watch --trace t p
 	done
 }
 
+@test "dllm run: a signal to the whole group leaves half a line nowhere" {
+	stand_in dllm-sample 'echo $$ >pid; exec sleep 50'
+	for signal in HUP INT TERM; do
+		rm -f pid
+		perl -e '$p = fork // die;
+			if (!$p) { setpgrp; exec @ARGV[1 .. $#ARGV] }
+			select undef, undef, undef, 0.05 until -s "pid";
+			kill "-$ARGV[0]", $p; waitpid $p, 0; exit 0' \
+		    "$signal" "$dllm" run --model M x >out 3>&-
+		wait_until 20 gone "$(cat pid)"
+		[ ! -s out ]
+	done
+}
+
+@test "dllm run: a shell of its own that is killed is an error" {
+	stand_in dllm-sample 'cat >/dev/null; kill -KILL $PPID; sleep 0.2; echo 7'
+	run --separate-stderr "$dllm" run --model M x
+	[ "$status" -eq 1 ]
+	[[ $stderr = *'dllm: ERROR: a part of this script was killed' ]]
+}
+
 @test "dllm run: --help wins, --version" {
 	works "$dllm" run --nonsense --help
 	[[ ${lines[0]} = 'usage: dllm run'* ]]
