@@ -4,7 +4,8 @@
 #
 #   make                    build the tools into build/bin
 #   make demo               build, then answer three prompts with the demo model
-#   make check              run every test (SANITIZE=1: under ASan and UBSan)
+#   make check              run every test (SANITIZE=1: under ASan and UBSan;
+#                           BATS=...: these .bats files only, or none)
 #   make install, uninstall PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
 #   make clean
 #
@@ -48,6 +49,7 @@ TOOLS := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
 HELPERS := fake-forward tiny-model generations ref64
 PROGS := $(patsubst tests/%.c,%,$(wildcard tests/*.c))
 UNITS := $(filter-out $(HELPERS),$(PROGS))
+BATS  ?= $(wildcard tests/*.bats)
 BENCH := $(patsubst bench/%.c,%,$(wildcard bench/*.c))
 LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 
@@ -116,7 +118,7 @@ bench: $(BENCH:%=$(B)/bench/%)
 
 check: tests
 	@tests/need bats shellcheck mandoc parallel
-	@BUILD=$(B) tests/run $(UNITS:%=$(B)/tests/%) $(wildcard tests/*.bats)
+	@BUILD=$(B) tests/run $(UNITS:%=$(B)/tests/%) $(BATS)
 
 demo: all
 	@for q in 'What is 37 + 48?' 'What is the capital of Norway?' \

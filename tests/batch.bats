@@ -106,18 +106,18 @@ batch() {
 
 @test "dllm-batch: killed at any moment, it goes on" {
 	seq 300 >prompts
-	sed 's/^/#/; s/$/ /' prompts >/dev/null
 	cat >slow <<-'END'
 	#!/usr/bin/perl
 	$/ = "\0"; $| = 1;
-	while (<STDIN>) { chomp; select undef, undef, undef, 0.002; print "{\"n\":$_}\n" }
+	while (<STDIN>) { chomp; select undef, undef, undef, 0.004; print "{\"n\":$_}\n" }
 	END
 	chmod +x slow
 	for delay in 0.05 0.12 0.2 0.26; do
 		timeout -s KILL "$delay" dllm-batch --input prompts \
 		    --output out -- ./slow || true
 	done
-	[ "$(wc -l <out)" -lt 300 ]
+	# 0.63 s in all are not enough for 300 answers of 4 ms
+	[ ! -e out ] || [ "$(wc -l <out)" -lt 300 ]
 	works dllm-batch --input prompts --output out -- ./slow
 	seq 300 | sed 's/.*/{"prompt":"&","n":&}/' | cmp - out
 }
