@@ -274,8 +274,8 @@ $usage" ]
 		exec 7>&-
 		run wait $!
 		[ "$status" -eq 1 ]
-		# two threads may meet the end at once, or weights may end as zeros
-		grep -q 'dllm-forward: ERROR: m.gguf: ' err || grep -q '^error ' out
+		[ "$(cat err)" = 'dllm-forward: ERROR: m.gguf: became shorter while in use, or cannot be read' ]
+		[ "$(wc -l <out)" = 1 ]
 	done
 }
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,11 +132,14 @@ tool_finish(void)
 static inline void
 tool_bus_error(int sig, siginfo_t *info, void *context)
 {
+	static atomic_flag reported = ATOMIC_FLAG_INIT;
 	const char *name = mapped_name(info->si_addr);
 	struct err err = { 0 };
 
 	(void)context;
 	if (name) {
+		while (atomic_flag_test_and_set(&reported))
+			pause(); /* another thread says it and exits */
 		err_set(&err, "%s: became shorter while in use, or cannot be "
 		              "read",
 		    name);
