@@ -350,7 +350,6 @@ main(int argc, char **argv)
 		              "--null --json)");
 		tool_usage(&err);
 	}
-	signal(SIGXFSZ, SIG_IGN); /* a file limit is an error, not a death */
 	read_prompts();
 	open_output();
 	if (verbose)

@@ -133,16 +133,8 @@ ask(struct err *err)
 static void
 flush(void)
 {
-	struct err err = { 0 };
-
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return;
-	if (errno == EPIPE) { /* ignored while the child must not kill us */
-		signal(SIGPIPE, SIG_DFL);
-		raise(SIGPIPE);
-	}
-	err_sys(&err, "cannot write standard output");
-	tool_fail(&err);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		tool_write_failed("standard output");
 }
 
 /* A person can go on after a turn that failed, without it. */

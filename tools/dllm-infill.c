@@ -62,32 +62,23 @@ static struct {
 	struct tokens ids, filled;
 } the;
 
-__attribute__((noreturn)) static void
-usage(const char *msg)
-{
-	struct err err = { 0 };
-
-	err_set(&err, "%s", msg);
-	tool_usage(&err);
-}
-
 static void
 check_usage(int rest, int argc)
 {
 	if (text && text_file)
-		usage("--text and --text-file exclude each other");
+		tool_misuse("--text and --text-file exclude each other");
 	if ((text || text_file) && (prefix || suffix))
-		usage("--prefix and --suffix exclude --text and --text-file");
+		tool_misuse("--prefix and --suffix exclude --text and --text-file");
 	if ((prefix || suffix) && !hole_given)
-		usage("--prefix and --suffix need --hole");
+		tool_misuse("--prefix and --suffix need --hole");
 	if (hole_given && !prefix && !suffix)
-		usage("--hole needs --prefix or --suffix");
+		tool_misuse("--hole needs --prefix or --suffix");
 	if (rest == argc)
-		usage("the command to run is missing (-- dllm-sample "
+		tool_misuse("the command to run is missing (-- dllm-sample "
 		      "--max-tokens 0 -- dllm-forward --serve --model PATH)");
 	if (!text && !prefix && !suffix &&
 	    (!text_file || !strcmp(text_file, "-")) && isatty(0))
-		usage("no text: give --text TEXT, or text on standard input");
+		tool_misuse("no text: give --text TEXT, or text on standard input");
 }
 
 static int

@@ -50,25 +50,16 @@ static struct {
 	uint64_t pairs;
 } the;
 
-__attribute__((noreturn)) static void
-usage(const char *msg)
-{
-	struct err err = { 0 };
-
-	err_set(&err, "%s", msg);
-	tool_usage(&err);
-}
-
 static void
 check_usage(int rest, int argc)
 {
 	struct err err = { 0 };
 
 	if (rest == argc)
-		usage("the command to run is missing (-- dllm-forward --serve "
+		tool_misuse("the command to run is missing (-- dllm-forward --serve "
 		      "--model PATH)");
 	if (mask && (samples_given || strata_given))
-		usage("--mask excludes --samples and --strata");
+		tool_misuse("--mask excludes --samples and --strata");
 	if (mask && ranges_parse(&the.masked, mask, strlen(mask), 1, &err) < 0) {
 		err_prefix(&err, "--mask '%s'", mask);
 		tool_usage(&err);
@@ -272,16 +263,8 @@ score_pair(struct err *err)
 static void
 flush(void)
 {
-	struct err err = { 0 };
-
-	if (fflush(stdout) == 0)
-		return;
-	if (errno == EPIPE) { /* ignored while the child must not kill us */
-		signal(SIGPIPE, SIG_DFL);
-		raise(SIGPIPE);
-	}
-	err_sys(&err, "cannot write standard output");
-	tool_fail(&err);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		tool_write_failed("standard output");
 }
 
 /* An error of a line of input, from 1. */
@@ -305,7 +288,6 @@ main(int argc, char **argv)
 	    "prompt and its\nanswer in turn, as tok-encode --pairs writes "
 	    "them.");
 
-	signal(SIGXFSZ, SIG_IGN); /* a file limit is an error, not a death */
 	check_usage(rest, argc);
 	while ((got = tokline_read(&in, &the.prompt, &err)) > 0) {
 		read_answer(&in);
