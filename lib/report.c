@@ -50,13 +50,17 @@ report_model(FILE *f, const struct greeting *g)
 }
 
 void
-report_sizes(FILE *f, const struct sampler *s)
+report_sizes(FILE *f, const struct sampler *s, const int32_t *canvas)
 {
+	uint64_t n = s->length - s->prompt;
+
+	if (s->block == 0)
+		for (uint64_t i = 0; i < s->length; i++)
+			n += canvas[i] == s->mask;
 	fprintf(f, "prompt tokens: %llu\ngeneration tokens: %llu\n"
 	           "diffusion steps: %llu\n",
 	    (unsigned long long)s->prompt,
-	    (unsigned long long)(s->length - s->prompt),
-	    (unsigned long long)s->steps);
+	    (unsigned long long)n, (unsigned long long)s->steps);
 }
 
 uint64_t

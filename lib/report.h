@@ -14,7 +14,7 @@ void report_step(FILE *f, const struct generation *n);
 
 /* --verbose, before the first step: model, device, sizes, steps. */
 void report_model(FILE *f, const struct greeting *g);
-void report_sizes(FILE *f, const struct sampler *s);
+void report_sizes(FILE *f, const struct sampler *s, const int32_t *canvas);
 
 /* --verbose, after the last step: time of all, tokens per second. */
 void report_speed(FILE *f, const struct generation *n);

@@ -213,6 +213,9 @@ $(sed -n '2s/ : .*//p' log)" ]
 	[ "$(wc -l <log)" -eq 3 ]
 	works dllm-sample --max-tokens 0 --json -- fake-forward <in
 	[[ $output = *'"prompt_tokens":5,"generated_tokens":3,"steps":3,'* ]]
+	run --separate-stderr dllm-sample --max-tokens 0 --verbose -- fake-forward <in
+	[ "$status" -eq 0 ]
+	[[ $stderr == *"generation tokens: 3"* ]]
 	works dllm-sample --max-tokens 0 --steps 1 -- fake-forward <in
 	works dllm-sample --max-tokens 2 --canvas -- fake-forward <in
 	[ "$(wc -w <<<"$output")" -eq 7 ]

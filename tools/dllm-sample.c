@@ -402,7 +402,7 @@ begin_line(struct generation *n, struct tokens *canvas)
 	n->canvas = canvas->id;
 	reserve_rows(n);
 	if (opt.verbose) {
-		report_sizes(stderr, &n->sampler);
+		report_sizes(stderr, &n->sampler, n->canvas);
 		if (live.line == 0)
 			fprintf(stderr, "load time: %.2f s\n",
 			    live.load_ms / 1e3);
