@@ -69,6 +69,7 @@ ask(struct client *c, const int32_t *id, uint64_t length, const int32_t *pos,
 		                    "%zu",
 		    c->child.name, (unsigned long long)reply->rows, n);
 	c->forwards++;
+	c->ms += reply->ms;
 	return 0;
 }
 

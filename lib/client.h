@@ -18,6 +18,7 @@ struct client {
 	struct greeting greeting;
 	uint64_t seq;      /* of the next request */
 	uint64_t forwards; /* requests answered */
+	double ms;         /* time they took there, by the child's own word */
 	char where[64];    /* for messages: "in step 3" */
 	struct request request;
 };

@@ -73,24 +73,27 @@ keep_rows(struct generation *n, const float *data, size_t size,
 }
 
 static int
-reduce_logits(struct generation *n, struct err *err)
+reduce_logits(struct generation *n, const int32_t *pos, size_t rows,
+    struct err *err)
 {
 	struct step *t = &n->step;
 	size_t vocab = (size_t)n->client->greeting.vocab;
-	struct logits cond = { .vocab = vocab }, uncond = { .vocab = vocab };
+	struct logits cond = { .vocab = vocab, .by_position = n->all_rows,
+		.first = (uint64_t)n->client->greeting.first };
+	struct logits uncond = cond;
 	uint64_t length = n->sampler.length;
 
-	if (client_logits(n->client, n->canvas, length, t->undecided, t->n,
-	        &cond.data, err) < 0)
+	if (client_logits(n->client, n->canvas, length, pos, rows, &cond.data,
+	        err) < 0)
 		return -1;
 	if (n->cfg == 0)
 		return step_reduce(&n->sampler, t, &cond, NULL, 0, &n->reducer,
 		    err);
-	if (keep_rows(n, cond.data, t->n * vocab * sizeof *n->kept, err) < 0)
+	if (keep_rows(n, cond.data, rows * vocab * sizeof *n->kept, err) < 0)
 		return -1;
 	cond.data = n->kept;
 	uncond_canvas(&n->sampler, n->uncond, n->canvas);
-	if (client_logits(n->client, n->uncond, length, t->undecided, t->n,
+	if (client_logits(n->client, n->uncond, length, pos, rows,
 	        &uncond.data, err) < 0)
 		return -1;
 	return step_reduce(&n->sampler, t, &cond, &uncond, n->cfg, &n->reducer,
@@ -102,28 +105,47 @@ ask(struct generation *n, struct err *err)
 {
 	struct stats_params p = n->sampler.stats;
 	struct step *t = &n->step;
+	const int32_t *pos = n->all_rows ? n->all_pos : t->undecided;
+	int32_t first = n->client->greeting.first;
 
+	n->step_rows = n->all_rows ? (size_t)n->sampler.length - (size_t)first :
+	                             t->n;
 	if (!n->client->greeting.stats || n->want_logits || n->cfg != 0)
-		return reduce_logits(n, err);
+		return reduce_logits(n, pos, n->step_rows, err);
 	p.step = t->number;
-	return client_stats(n->client, n->canvas, n->sampler.length,
-	    t->undecided, t->n, &p, t->row, err);
+	if (client_stats(n->client, n->canvas, n->sampler.length, pos,
+	        n->step_rows, &p, n->all_rows ? n->all_row : t->row, err) < 0)
+		return -1;
+	for (size_t i = 0; n->all_rows && i < t->n; i++)
+		t->row[i] = n->all_row[t->undecided[i] - first];
+	return 0;
 }
 
-/* Append the time of a step. */
+/* Make room for one more double. */
 static int
-note_time(struct generation *n, double ms, struct err *err)
+grow(double **list, size_t cap, struct err *err)
+{
+	double *p = realloc(*list, cap * sizeof *p);
+
+	if (!p)
+		return err_set(err, "out of memory");
+	*list = p;
+	return 0;
+}
+
+/* Append the time of a step, and how much of it the child had. */
+static int
+note_time(struct generation *n, double ms, double forward_ms, struct err *err)
 {
 	size_t cap = n->ms_cap ? 2 * n->ms_cap : 128;
-	double *p;
 
 	if (n->steps == n->ms_cap) {
-		p = realloc(n->ms, cap * sizeof *p);
-		if (!p)
-			return err_set(err, "out of memory");
-		n->ms = p;
+		if (grow(&n->ms, cap, err) < 0 ||
+		    grow(&n->forward_ms, cap, err) < 0)
+			return -1;
 		n->ms_cap = cap;
 	}
+	n->forward_ms[n->steps] = forward_ms;
 	n->ms[n->steps++] = n->step_ms = ms;
 	return 0;
 }
@@ -132,8 +154,9 @@ static int
 one_step(struct generation *n, uint64_t number, struct err *err)
 {
 	uint64_t before = n->client->forwards;
-	double start = now_ms();
+	double start = now_ms(), forward_ms = n->client->ms;
 
+	n->step_rows = 0;
 	snprintf(n->client->where, sizeof n->client->where, "in step %llu",
 	    (unsigned long long)number);
 	if (sampler_begin(&n->sampler, &n->step, n->canvas, number, err) < 0)
@@ -146,9 +169,31 @@ one_step(struct generation *n, uint64_t number, struct err *err)
 	n->forwards += n->client->forwards - before;
 	for (size_t i = 0; i < n->step.n_chosen; i++)
 		n->committed += n->step.chosen[i].id != n->sampler.mask;
-	if (note_time(n, now_ms() - start, err) < 0)
+	if (note_time(n, now_ms() - start, n->client->ms - forward_ms, err) <
+	    0)
 		return -1;
 	return n->on_step ? n->on_step(n->arg, n, err) : 0;
+}
+
+/* Memory that goes with the length of a canvas. */
+static int
+reserve(struct generation *n, struct err *err)
+{
+	size_t length = (size_t)n->sampler.length;
+
+	free(n->uncond);
+	free(n->all_pos);
+	free(n->all_row);
+	n->uncond = calloc(length + 1, sizeof *n->uncond);
+	n->all_pos = n->all_rows ? calloc(length + 1, sizeof *n->all_pos) :
+	                           NULL;
+	n->all_row = n->all_rows ? calloc(length + 1, sizeof *n->all_row) :
+	                           NULL;
+	if (!n->uncond || (n->all_rows && (!n->all_pos || !n->all_row)))
+		return err_set(err, "out of memory");
+	for (size_t i = 0; n->all_rows && i < length; i++)
+		n->all_pos[i] = (int32_t)i + n->client->greeting.first;
+	return 0;
 }
 
 int
@@ -156,10 +201,8 @@ generate(struct generation *n, struct err *err)
 {
 	double start = now_ms();
 
-	free(n->uncond);
-	n->uncond = calloc((size_t)n->sampler.length + 1, sizeof *n->uncond);
-	if (!n->uncond)
-		return err_set(err, "out of memory");
+	if (reserve(n, err) < 0)
+		return -1;
 	n->steps = 0;
 	n->forwards = 0;
 	n->committed = 0;
@@ -178,6 +221,9 @@ generation_free(struct generation *n)
 	step_free(&n->step);
 	reducer_free(&n->reducer);
 	free(n->ms);
+	free(n->forward_ms);
 	free(n->kept);
 	free(n->uncond);
+	free(n->all_pos);
+	free(n->all_row);
 }

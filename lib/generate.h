@@ -46,6 +46,7 @@ struct generation {
 	struct client *client;
 	float cfg;       /* 0: no guidance */
 	int want_logits; /* do not use statistics that are offered */
+	int all_rows;    /* ask for every row that can be predicted */
 	int (*on_step)(void *arg, struct generation *n, struct err *err);
 	void *arg;
 	int32_t *canvas; /* (sampler.length) */
@@ -54,7 +55,9 @@ struct generation {
 	struct step step;     /* the last one */
 	double step_ms;       /* time it took */
 	int step_forwards;    /* requests it took: 0, 1 or 2 */
+	size_t step_rows;     /* rows asked for, by each of them */
 	double *ms;           /* (steps) times of all steps */
+	double *forward_ms;   /* (steps) of that, in the child */
 	size_t ms_cap;
 	uint64_t steps;       /* made or skipped */
 	uint64_t committed;   /* masks that became a token */
@@ -66,6 +69,8 @@ struct generation {
 	float *kept; /* the conditional rows, under guidance */
 	size_t kept_size;
 	int32_t *uncond; /* (sampler.length) */
+	int32_t *all_pos;          /* (sampler.length) for all_rows */
+	struct stats_row *all_row; /* (sampler.length) */
 };
 
 /* Run all steps, calling on_step (if any; 0 or -1) after each. */

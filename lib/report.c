@@ -27,7 +27,7 @@ report_step(FILE *f, const struct generation *n)
 		    sum / (double)t->n_chosen);
 	else
 		fputs("conf_min=- conf_mean=-", f);
-	fprintf(f, " rows=%zu ms=%.1f\n", t->wanted ? t->n : 0, n->step_ms);
+	fprintf(f, " rows=%zu ms=%.1f\n", n->step_rows, n->step_ms);
 }
 
 /* A terminal may show it, so no control characters. */
@@ -110,6 +110,15 @@ put_text(FILE *f, const char *key, const char *text)
 	json_put_string(f, text, strlen(text));
 }
 
+static void
+put_times(FILE *f, const char *key, const double *ms, uint64_t count)
+{
+	fprintf(f, ",\"%s\":[", key);
+	for (uint64_t i = 0; i < count; i++)
+		fprintf(f, "%s%.3f", i ? "," : "", ms[i]);
+	putc(']', f);
+}
+
 void
 report_json(FILE *f, const struct generation *n, const int32_t *id,
     uint64_t count, double load_ms, uint64_t peak_bytes)
@@ -129,11 +138,11 @@ report_json(FILE *f, const struct generation *n, const int32_t *id,
 	    sampler_end(s, n->canvas) < s->length ? "end" : "length");
 	put_text(f, "model", g->model);
 	put_text(f, "device", g->device);
-	fprintf(f, ",\"threads\":%llu,\"load_ms\":%.3f,\"step_ms\":[",
+	fprintf(f, ",\"threads\":%llu,\"load_ms\":%.3f",
 	    (unsigned long long)g->threads, load_ms);
-	for (uint64_t i = 0; i < n->steps; i++)
-		fprintf(f, "%s%.3f", i ? "," : "", n->ms[i]);
-	fprintf(f, "],\"total_ms\":%.3f,\"tokens_per_s\":%.3f,"
+	put_times(f, "step_ms", n->ms, n->steps);
+	put_times(f, "forward_ms", n->forward_ms, n->steps);
+	fprintf(f, ",\"total_ms\":%.3f,\"tokens_per_s\":%.3f,"
 	           "\"peak_rss_bytes\":%llu}\n",
 	    n->total_ms, tokens_per_s(n), (unsigned long long)peak_bytes);
 }

@@ -109,7 +109,7 @@ trace_step(FILE *f, const struct generation *n)
 	put_candidates(f, "positions", t->chosen, t->n_chosen, 'p');
 	put_candidates(f, "ids", t->chosen, t->n_chosen, 'i');
 	fprintf(f, ",\"rows\":%zu,\"forwards\":%d,\"ms\":%.3f,\"canvas\":",
-	    known, n->step_forwards, n->step_ms);
+	    n->step_rows, n->step_forwards, n->step_ms);
 	json_put_ids(f, n->canvas, (size_t)n->sampler.length);
 	putc('}', f);
 	return end_line(f);

@@ -258,6 +258,29 @@ words() {
 	kill $!
 }
 
+@test "dllm-sample: --all-rows asks for all of them and decides the same" {
+	echo 5 6 >in
+	for options in '' '--cfg-scale 1.5' '--share logits.npy'; do
+		for first in 0 1; do
+			# shellcheck disable=SC2086 # words
+			dllm-sample --max-tokens 8 --temperature 1 --canvas $options \
+				-- fake-forward --first $first <in >needed
+			# shellcheck disable=SC2086
+			dllm-sample --max-tokens 8 --temperature 1 --canvas $options \
+				--all-rows --trace trace --dump-step-stats \
+				-- fake-forward --first $first <in >all 2>steps
+			same needed all
+			[ "$(grep -c "\"rows\":$((10 - first))," trace)" -eq 8 ]
+			[ "$(grep -c " rows=$((10 - first)) " steps)" -eq 8 ]
+		done
+	done
+	# a line of another length
+	printf '5 6\n1 2 3 4 5 6 7\n5\n' >in
+	dllm-sample --max-tokens 8 -- fake-forward <in >needed
+	dllm-sample --max-tokens 8 --all-rows -- fake-forward <in >all
+	same needed all
+}
+
 @test "dllm-sample: --json" {
 	echo 5 6 >in
 	works dllm-sample --max-tokens 3 --no-early-stop --json -- \
@@ -265,7 +288,7 @@ words() {
 	[[ $output =~ ^'{"tokens":['[0-9]+,[0-9]+,[0-9]+'],"prompt_tokens":2,'\
 '"generated_tokens":'[0-3]',"steps":3,"forwards":3,"seed":42,"finish":"'\
 (end|length)'","model":"fake model","device":"cpu","threads":1,"load_ms":'\
-[0-9.]+',"step_ms":['[0-9.]+,[0-9.]+,[0-9.]+'],"total_ms":'[0-9.]+\
+[0-9.]+',"step_ms":['[0-9.]+,[0-9.]+,[0-9.]+'],"forward_ms":['[0-9.]+,[0-9.]+,[0-9.]+'],"total_ms":'[0-9.]+\
 ',"tokens_per_s":'[0-9.]+',"peak_rss_bytes":'[1-9][0-9]+'}'$ ]]
 }
 
@@ -494,7 +517,7 @@ dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 	misused '--plan needs no --logits and no --uncond' "${step[@]}" --plan --logits x
 	misused '--cfg-scale and --uncond go together' "${step[@]}" --logits x --uncond y
 	misused '--cfg-scale and --uncond go together' "${step[@]}" --logits x --cfg-scale 1
-	misused '--trace, --share, --stream, --json, --canvas, --dump-step-stats and --verbose do not go with --step' \
+	misused '--trace, --share, --stream, --json, --canvas, --dump-step-stats, --verbose and --all-rows do not go with --step' \
 		"${step[@]}" --plan --trace t
 }
 

@@ -58,10 +58,10 @@ pipeline() {
 	    --top-p 6 --top-k 7 --cfg-scale 8 --remasking 9 --algorithm 10 \
 	    --alg-temp 11 --eps 12 --no-eos --demote-eos --allow-mask --greedy \
 	    --prompt-masks 13 --no-early-stop --share 14 --trace 15 \
-	    --dump-step-stats --stream --verbose --threads 16 --max-length 17 \
+	    --all-rows --dump-step-stats --stream --verbose --threads 16 --max-length 17 \
 	    --activations f32 --no-memory-check
 	args tok-encode '<--model=M><--prompt=a><--system=s><--template=t><--no-chat><--bos><--special>'
-	args dllm-sample "<--max-tokens=1><--steps=2><--block-length=3><--seed=4><--temperature=5><--top-p=6><--top-k=7><--cfg-scale=8><--remasking=9><--algorithm=10><--alg-temp=11><--eps=12><--no-eos><--demote-eos><--allow-mask><--greedy><--prompt-masks=13><--no-early-stop><--share=14><--trace=15><--dump-step-stats><--stream><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=16><--max-length=17><--activations=f32><--no-memory-check>"
+	args dllm-sample "<--max-tokens=1><--steps=2><--block-length=3><--seed=4><--temperature=5><--top-p=6><--top-k=7><--cfg-scale=8><--remasking=9><--algorithm=10><--alg-temp=11><--eps=12><--no-eos><--demote-eos><--allow-mask><--greedy><--prompt-masks=13><--no-early-stop><--share=14><--trace=15><--all-rows><--dump-step-stats><--stream><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=16><--max-length=17><--activations=f32><--no-memory-check>"
 }
 
 @test "dllm run: short options, the prompt as a word, the model in two forms" {

@@ -28,7 +28,7 @@ static struct sampling how = { .max_tokens = 128, .seed = 42, .top_p = 1,
 static struct {
 	uint64_t step, prompt_length;
 	int max_tokens_given, step_given, prompt_length_given;
-	int canvas, stream, json, plan, dump_step_stats, verbose;
+	int canvas, stream, json, plan, dump_step_stats, verbose, all_rows;
 	const char *greeting, *logits, *uncond, *share, *trace;
 } opt;
 
@@ -86,6 +86,8 @@ static const struct opt options[] = {
 	FLAG("dump-step-stats", opt.dump_step_stats,
 	    "one line a step on standard error"),
 	FLAG("verbose", opt.verbose, "facts and times on standard error"),
+	FLAG("all-rows", opt.all_rows,
+	    "ask for all rows, needed or not (to measure that)"),
 	PATH("share", opt.share, "pass logits through this file"),
 	UINT("step", opt.step, &opt.step_given, 0, INT32_MAX,
 	    "make this one step, counted from 0, of a canvas"),
@@ -124,10 +126,10 @@ check_mode(int rest, int argc, char **argv)
 	if (!opt.plan && (how.cfg > 0) != (opt.uncond != NULL))
 		tool_misuse("--cfg-scale and --uncond go together");
 	if (opt.trace || opt.share || opt.stream || opt.json || opt.canvas ||
-	    opt.dump_step_stats || opt.verbose)
+	    opt.dump_step_stats || opt.verbose || opt.all_rows)
 		tool_misuse("--trace, --share, --stream, --json, --canvas, "
-		            "--dump-step-stats and --verbose do not go with "
-		            "--step");
+		            "--dump-step-stats, --verbose and --all-rows do "
+		            "not go with --step");
 }
 
 static void
@@ -380,6 +382,8 @@ reserve_rows(const struct generation *n)
 	struct err err = { 0 };
 
 	rows += count_masks(s, n->canvas, 0, s->prompt);
+	if (n->all_rows)
+		rows = s->length;
 	if (n->client->greeting.stats && !n->want_logits && n->cfg == 0)
 		return;
 	if (client_reserve(&live.client, rows, &err) < 0)
@@ -466,6 +470,7 @@ run_live(char **command)
 	live.run.client = &live.client;
 	live.run.cfg = (float)how.cfg;
 	live.run.want_logits = opt.share != NULL;
+	live.run.all_rows = opt.all_rows;
 	live.run.on_step = on_step;
 	while ((got = tokline_read(&in, &canvas, &err)) > 0) {
 		if (live.line == 0) {
