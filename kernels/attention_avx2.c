@@ -2,4 +2,4 @@
 
 #define KERNEL(name) name##_avx2
 enum { TILE_QUERIES = 4, TILE_VECS = 1 };
-#include "attention_x86.h"
+#include "attention_v16.h"

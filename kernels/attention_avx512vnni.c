@@ -2,4 +2,4 @@
 
 #define KERNEL(name) name##_avx512vnni
 enum { TILE_QUERIES = 8, TILE_VECS = 3 };
-#include "attention_x86.h"
+#include "attention_v16.h"

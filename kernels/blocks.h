@@ -89,4 +89,12 @@ _Static_assert(sizeof(struct block_q6_k) == 210, "Q6_K");
 _Static_assert(sizeof(struct block_iq4_xs) == 136, "IQ4_XS");
 _Static_assert(sizeof(struct block_q8_k) == 292, "Q8_K");
 
+/* What the nibbles of IQ4_NL and IQ4_XS stand for. */
+static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+	1, 13, 25, 38, 53, 69, 89, 113 };
+
+/* Twice the values of E2M1, for MXFP4. */
+static const int8_t mxfp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3,
+	-4, -6, -8, -12 };
+
 #endif

@@ -8,13 +8,6 @@
 /* Largest block. */
 enum { SUPER = 256 };
 
-static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
-	1, 13, 25, 38, 53, 69, 89, 113 };
-
-/* Twice the values of E2M1. */
-static const int8_t mxfp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3,
-	-4, -6, -8, -12 };
-
 static uint16_t
 le16(const uint8_t *p)
 {

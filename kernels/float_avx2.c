@@ -2,4 +2,4 @@
 
 #define KERNEL(name) name##_avx2
 enum { TILE_ROWS = 6, TILE_VECS = 1 };
-#include "float_x86.h"
+#include "float_v16.h"

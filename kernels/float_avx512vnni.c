@@ -2,4 +2,4 @@
 
 #define KERNEL(name) name##_avx512vnni
 enum { TILE_ROWS = 8, TILE_VECS = 3 };
-#include "float_x86.h"
+#include "float_v16.h"

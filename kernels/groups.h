@@ -1,5 +1,5 @@
 /*
- * The functions of the x86 groups; see struct kern.  Files named by a group are
+ * The functions of the groups in vector instructions; see struct kern.  Files named by a group are
  * compiled with its instructions and hold nothing but kernels.
  */
 #ifndef GROUPS_H

@@ -1,4 +1,4 @@
 #include "v16_avx2.h"
 
 #define KERNEL(name) name##_avx2
-#include "rows_x86.h"
+#include "rows_v16.h"

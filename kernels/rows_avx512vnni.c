@@ -1,4 +1,4 @@
 #include "v16_avx512.h"
 
 #define KERNEL(name) name##_avx512vnni
-#include "rows_x86.h"
+#include "rows_v16.h"

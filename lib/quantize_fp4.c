@@ -4,12 +4,6 @@
 #include "blocks.h"
 #include "quantize_block.h"
 
-static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
-	1, 13, 25, 38, 53, 69, 89, 113 };
-
-static const int8_t mxfp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3,
-	-4, -6, -8, -12 };
-
 /* The level nearest to x; the upper one in the middle. */
 static int
 iq4_level(float x)
