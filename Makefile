@@ -91,6 +91,7 @@ $(B)/tests/%: $(B)/tests/%.o $(B)/libdllm.a
 $(B)/tests/forward_alloc: LDLIBS += -Wl,--wrap=malloc,--wrap=calloc \
     -Wl,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 
+$(B)/bench/%.o: ISA := -DDLLM_CFLAGS='"$(CFLAGS)"'
 $(B)/bench/%: $(B)/bench/%.o $(B)/libdllm.a
 	$(call note,LINK)$(CC) $(ALLLDFLAGS) -o $@ $^ -lm -lpthread $(LDLIBS)
 

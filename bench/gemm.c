@@ -1,8 +1,9 @@
 /*
  * Matrix products as a forward pass does them: weights in their block format
- * in memory that no cache holds, activations packed, threads claiming tiles.
- * Every line of output is one JSON object; the peak is measured beside each
- * product, in the same threads, and shares are of that peak.
+ * in memory that no cache holds, activations packed, threads claiming tiles.  A
+ * result for each kernel group, number of threads, type, shape and length; the
+ * peak is measured beside each product, in the same threads, and shares are of
+ * that peak.
  */
 #define PROG "gemm"
 #define USAGE "gemm [options]"
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "expand.h"
+#include "list.h"
 #include "machine.h"
 #include "peak.h"
 #include "pool.h"
@@ -18,12 +20,12 @@
 #include "tool.h"
 
 /* More than the last-level caches that one core can fill. */
-enum { WEIGHT_BYTES = 256 << 20, MAX_THREADS = 256 };
+enum { WEIGHT_BYTES = 256 << 20, MAX_THREADS = 256, MAX_LIST = 64 };
 
 static const char *type_list = "Q4_K", *length_list = "148";
-static const char *shape_list = "ffn_up", *group_list;
+static const char *shape_list = "ffn_up", *group_list, *thread_list = "1";
 static const char *output;
-static uint64_t threads = 1, repeat = 5;
+static uint64_t repeat = 5;
 static double seconds = 0.2;
 static int wall;
 
@@ -36,8 +38,8 @@ static const struct opt options[] = {
 	    .help = "tokens, or 'all' (default 148)" },
 	{ "cpu", OPT_STR, &group_list, .arg = "G,..",
 	    .help = "kernel groups, or 'all' (default the best)" },
-	{ "threads", OPT_UINT, &threads, .arg = "N", .min = 1,
-	    .max = MAX_THREADS, .help = "default 1" },
+	{ "threads", OPT_STR, &thread_list, .arg = "N,..",
+	    .help = "default 1" },
 	{ "repeat", OPT_UINT, &repeat, .arg = "N", .min = 1, .max = 1000,
 	    .help = "pairs of peak and product (default 5)" },
 	{ "seconds", OPT_REAL, &seconds, .arg = "F", .fmin = 0.001,
@@ -71,23 +73,11 @@ static const enum ggml_type types[] = { GGML_Q4_K, GGML_Q5_K, GGML_Q6_K,
 	GGML_Q3_K, GGML_IQ4_NL, GGML_IQ4_XS, GGML_MXFP4, GGML_F16, GGML_BF16,
 	GGML_F32 };
 
-static const size_t lengths[] = { 1, 8, 32, 96, 148, 256, 512, 1024 };
+#define ALL_LENGTHS "1,8,32,96,148,256,512,1024"
+enum { N_SHAPES = sizeof shapes / sizeof *shapes,
+	N_TYPES = sizeof types / sizeof *types };
 
-/* Is the word one of a comma-separated list? */
-static int
-listed(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (!strcmp(list, "all"))
-		return 1;
-	for (const char *p = list; p; p = strchr(p, ',')) {
-		p += *p == ',';
-		if (!strncmp(p, word, n) && (p[n] == ',' || !p[n]))
-			return 1;
-	}
-	return 0;
-}
+static size_t lengths[MAX_LIST], n_lengths;
 
 static uint64_t random_state = 1;
 
@@ -276,10 +266,11 @@ pack(const struct kern *k, struct xquant *xq, struct xfloat *xf, int quant,
 }
 
 static void
-bench(FILE *out, const struct kern *k, struct pool *pool, enum ggml_type type,
-    const struct shape *s, size_t n_tok, const uint8_t *weights, int argc,
-    char **argv)
+bench(struct results *to, const struct kern *k, struct pool *pool,
+    enum ggml_type type, const struct shape *s, size_t n_tok,
+    const uint8_t *weights)
 {
+	unsigned threads = pool_threads(pool);
 	const struct ggml_type_info *info = ggml_type_info(type);
 	int quant = info->use == GGML_QUANT;
 	struct matrix w = { .type = type, .n_in = s->n_in, .n_out = s->n_out,
@@ -301,61 +292,111 @@ bench(FILE *out, const struct kern *k, struct pool *pool, enum ggml_type type,
 	product_add(&t.job, &w, y, NULL);
 	measure(&t, &w, weights, copies, n_tok, &f);
 	gops = 2e-6 * (double)w.n_in * (double)w.n_out * (double)n_tok / f.ms;
-	fprintf(out, "{");
-	machine_put(out, argc, argv);
-	fprintf(out, "\"kernels\":\"%s\",\"type\":\"%s\",\"shape\":\"%s\","
-	    "\"n_in\":%zu,\"n_out\":%zu,\"tokens\":%zu,\"threads\":%zu,"
+	results_next(to);
+	fprintf(to->f, "{\"kernels\":\"%s\",\"type\":\"%s\",\"shape\":\"%s\","
+	    "\"n_in\":%zu,\"n_out\":%zu,\"tokens\":%zu,\"threads\":%u,"
 	    "\"clock\":\"%s\",\"ms\":%.4g,\"gops\":%.4g,\"peak_gops\":%.4g,"
 	    "\"peak\":\"%s\",\"share\":%.3f,\"best_share\":%.3f,"
-	    "\"weight_gb_per_s\":%.3g,\"allocated_bytes\":%zu}\n",
+	    "\"weight_gb_per_s\":%.3g,\"allocated_bytes\":%zu}",
 	    k->name, info->name, s->name, w.n_in, w.n_out, n_tok,
-	    (size_t)threads, wall ? "wall" : "cpu", f.ms, gops, f.peak,
+	    threads, wall ? "wall" : "cpu", f.ms, gops, f.peak,
 	    t.kind ? t.kind->what : "", f.share, f.best_share,
 	    (double)bytes * 1e-6 / f.ms,
 	    threads * t.job.scratch_bytes +
 	        (quant ? xquant_bytes(s->n_in, n_tok) :
 	                 kern_panels(n_tok, 16) * s->n_in * sizeof *y));
-	fflush(out);
 	free(t.job.scratch);
 	free(xq.q);
 	free(xf.x);
 	free(y);
 }
 
+/* One type: all shapes and lengths. */
 static void
-bench_group(FILE *out, const struct kern *k, struct pool *pool, int argc,
-    char **argv)
+bench_type(struct results *to, const struct kern *k, struct pool *pool,
+    enum ggml_type type)
 {
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-		const struct ggml_type_info *info = ggml_type_info(types[i]);
-		size_t most = WEIGHT_BYTES;
-		uint8_t *weights;
+	size_t most = WEIGHT_BYTES, block = ggml_type_info(type)->block;
+	uint8_t *weights;
 
-		if (!listed(type_list, info->name))
+	for (size_t s = 0; s < N_SHAPES; s++)
+		if (list_has(shape_list, shapes[s].name)) {
+			size_t n = shapes[s].n_out *
+			    ggml_row_bytes(type, shapes[s].n_in);
+
+			most = n > most ? n : most;
+		}
+	weights = allocate(most);
+	fill_weights(weights, most, ggml_type_info(type)->block_bytes);
+	for (size_t s = 0; s < N_SHAPES; s++)
+		for (size_t j = 0; j < n_lengths; j++)
+			if (list_has(shape_list, shapes[s].name) &&
+			    shapes[s].n_in % block == 0)
+				bench(to, k, pool, type, &shapes[s],
+				    lengths[j], weights);
+	free(weights);
+}
+
+/* One kernel group and number of threads. */
+static void
+bench_group(struct results *to, const struct kern *k, size_t threads)
+{
+	struct err err = { 0 };
+	struct pool *pool;
+
+	if (pool_open(&pool, (unsigned)threads, &err) < 0)
+		tool_fail(&err);
+	for (size_t i = 0; i < N_TYPES; i++)
+		if (list_has(type_list, ggml_type_info(types[i])->name))
+			bench_type(to, k, pool, types[i]);
+	pool_close(pool);
+}
+
+/* Whether all lists mean something. */
+static void
+check_lists(void)
+{
+	const char *type[N_TYPES], *shape[N_SHAPES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_TYPES; i++)
+		type[i] = ggml_type_info(types[i])->name;
+	for (size_t i = 0; i < N_SHAPES; i++)
+		shape[i] = shapes[i].name;
+	while (kern_names[n])
+		n++;
+	list_check("type", type_list, type, N_TYPES);
+	list_check("shape", shape_list, shape, N_SHAPES);
+	if (group_list)
+		list_check("cpu", group_list, kern_names, n);
+	if (!strcmp(length_list, "all"))
+		length_list = ALL_LENGTHS;
+	n_lengths = list_numbers(
+	    "length", length_list, 1, 1 << 16, lengths, MAX_LIST);
+}
+
+/* "all" means all that this machine has; a group by name must be there. */
+static void
+bench_groups(struct results *to, size_t threads)
+{
+	struct err err = { 0 };
+	const struct kern *k;
+
+	if (!group_list) {
+		if (kern_select(&k, NULL, cpu_flags(), &err) != KERN_OK)
+			tool_fail(&err);
+		bench_group(to, k, threads);
+		return;
+	}
+	for (int i = 0; kern_names[i]; i++) {
+		if (!list_has(group_list, kern_names[i]))
 			continue;
-		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-			if (listed(shape_list, shapes[s].name)) {
-				size_t n = shapes[s].n_out *
-				    ggml_row_bytes(types[i], shapes[s].n_in);
-
-				most = n > most ? n : most;
-			}
-		weights = allocate(most);
-		fill_weights(weights, most, info->block_bytes);
-		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-			for (size_t j = 0;
-			    j < sizeof lengths / sizeof *lengths; j++) {
-				char text[16];
-
-				snprintf(text, sizeof text, "%zu", lengths[j]);
-				if (listed(shape_list, shapes[s].name) &&
-				    listed(length_list, text) &&
-				    shapes[s].n_in % info->block == 0)
-					bench(out, k, pool, types[i],
-					    &shapes[s], lengths[j], weights,
-					    argc, argv);
-			}
-		free(weights);
+		if (kern_select(&k, kern_names[i], cpu_flags(), &err) ==
+		    KERN_OK)
+			bench_group(to, k, threads);
+		else if (strcmp(group_list, "all"))
+			tool_fail(&err);
+		memset(&err, 0, sizeof err);
 	}
 }
 
@@ -363,32 +404,20 @@ int
 main(int argc, char **argv)
 {
 	struct err err = { 0 };
-	const struct kern *k;
-	struct pool *pool;
-	FILE *out = stdout;
+	struct results to;
+	size_t n_threads, threads[MAX_LIST];
 
 	tool_no_operands(tool_start(options, argc, argv,
 	    "Measure matrix products beside the arithmetic peak."), argc,
 	    argv);
-	if (output && !(out = fopen(output, "w")))
-		err_sys(&err, "%s", output);
-	if (err.set || pool_open(&pool, (unsigned)threads, &err) < 0)
+	check_lists();
+	n_threads = list_numbers(
+	    "threads", thread_list, 1, MAX_THREADS, threads, MAX_LIST);
+	if (results_begin(&to, output, "gemm", argc, argv, &err) < 0)
 		tool_fail(&err);
-	if (!group_list) {
-		if (kern_select(&k, NULL, cpu_flags(), &err) != KERN_OK)
-			tool_fail(&err);
-		bench_group(out, k, pool, argc, argv);
-	} else {
-		for (int i = 0; kern_names[i]; i++)
-			if (listed(group_list, kern_names[i]) &&
-			    kern_select(&k, kern_names[i], cpu_flags(),
-			        &err) == KERN_OK)
-				bench_group(out, k, pool, argc, argv);
-	}
-	pool_close(pool);
-	if (out != stdout && fclose(out))
-		err_sys(&err, "%s", output);
-	if (out != stdout && err.set)
+	for (size_t i = 0; i < n_threads; i++)
+		bench_groups(&to, threads[i]);
+	if (results_end(&to, &err) < 0)
 		tool_fail(&err);
 	return tool_finish();
 }

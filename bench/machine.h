@@ -1,6 +1,8 @@
 /*
- * What a result needs to be understood later: machine, compiler, commit, date
- * and command.
+ * Result files.  Each is one object, {"bench":NAME,"machine":{...},...}, with a
+ * line for each of its results; machine says what is needed to understand them
+ * later: CPU and its flags, compiler and its flags, commit (and whether the
+ * tree differed from it), date, command, and how busy the machine was.
  */
 #ifndef MACHINE_H
 #define MACHINE_H
@@ -10,9 +12,14 @@
 #include <time.h>
 
 #include "cpu.h"
+#include "io.h"
 #include "json.h"
 #include "kern.h"
 #include "sysinfo.h"
+
+#ifndef DLLM_CFLAGS
+#define DLLM_CFLAGS ""
+#endif
 
 /* The first line of a command's output, without its end; "" on failure. */
 static inline void
@@ -56,6 +63,7 @@ machine_put(FILE *out, int argc, char **argv)
 	    flags & CPU_AVX512VNNI ? "avx512vnni" : "");
 	machine_string(out, "groups", line);
 	machine_string(out, "compiler", __VERSION__);
+	machine_string(out, "cflags", DLLM_CFLAGS);
 	machine_ask("git rev-parse HEAD 2>/dev/null", line, sizeof line);
 	machine_string(out, "commit", line);
 	machine_ask("git status --porcelain 2>/dev/null", line, sizeof line);
@@ -71,7 +79,45 @@ machine_put(FILE *out, int argc, char **argv)
 	machine_string(out, "command", command);
 	machine_ask("cut -d' ' -f1 /proc/loadavg", line, sizeof line);
 	machine_string(out, "load", line);
-	fprintf(out, "\"cores\":%u},", sysinfo_cores());
+	fprintf(out, "\"cores\":%u},\n", sysinfo_cores());
+}
+
+/* A result file: standard output where path is NULL. */
+struct results {
+	FILE *f;
+	struct outfile file;
+	size_t n;
+};
+
+/* Open it, and write all that stands before the first result. */
+static inline int
+results_begin(struct results *r, const char *path, const char *bench, int argc,
+    char **argv, struct err *err)
+{
+	memset(r, 0, sizeof *r);
+	if (path && io_create(&r->file, path, err) < 0)
+		return -1;
+	r->f = path ? r->file.f : stdout;
+	fprintf(r->f, "{\"bench\":\"%s\",\n", bench);
+	machine_put(r->f, argc, argv);
+	fprintf(r->f, "\"results\":[");
+	return 0;
+}
+
+/* Before each result, an object on one line. */
+static inline void
+results_next(struct results *r)
+{
+	fflush(r->f);
+	fprintf(r->f, "%s\n", r->n++ ? "," : "");
+}
+
+/* The end; a file appears only now. */
+static inline int
+results_end(struct results *r, struct err *err)
+{
+	fprintf(r->f, "\n]}\n");
+	return r->f == stdout ? 0 : io_commit(&r->file, err);
 }
 
 #endif

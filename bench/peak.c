@@ -1,7 +1,7 @@
 /*
  * What this machine can do: multiply-adds in registers for each instruction set
- * (see peak.h), and bytes read from memory, by one thread and by all.  One JSON
- * object.
+ * (see peak.h), and bytes read from memory, by one thread and by all: a result
+ * for each of the two.
  */
 #define PROG "peak"
 #define USAGE "peak [options]"
@@ -120,13 +120,15 @@ best(struct bench *b, pool_fn *fn)
 }
 
 static void
-measure(FILE *out, struct bench *b, unsigned n, int last)
+measure(struct results *to, struct bench *b, unsigned n)
 {
 	struct err err = { 0 };
+	FILE *out = to->f;
 	int any = 0;
 
 	if (pool_open(&b->pool, n, &err) < 0)
 		tool_fail(&err);
+	results_next(to);
 	fprintf(out, "{\"threads\":%u,\"gops\":{", n);
 	for (int i = 0; i < N_PEAK_KINDS; i++) {
 		b->kind = &peak_kinds[i];
@@ -135,8 +137,7 @@ measure(FILE *out, struct bench *b, unsigned n, int last)
 		fprintf(out, "%s\"%s\":%.1f", any++ ? "," : "", b->kind->name,
 		    best(b, peak_job));
 	}
-	fprintf(out, "},\"read_gb_per_s\":%.2f}%s", best(b, read_job),
-	    last ? "" : ",");
+	fprintf(out, "},\"read_gb_per_s\":%.2f}", best(b, read_job));
 	pool_close(b->pool);
 }
 
@@ -146,37 +147,26 @@ main(int argc, char **argv)
 	static struct bench b;
 	struct err err = { 0 };
 	uint64_t *memory = malloc(READ_BYTES);
-	FILE *out = stdout;
+	struct results out;
 
 	tool_no_operands(tool_start(options, argc, argv,
 	    "Measure the arithmetic peak and the read bandwidth."), argc,
 	    argv);
 	if (!threads)
 		threads = sysinfo_cores();
-	if (output && !(out = fopen(output, "w")))
-		err_sys(&err, "%s", output);
-	else if (!memory)
+	if (!memory)
 		err_set(&err, "out of memory");
-	if (err.set)
+	if (err.set ||
+	    results_begin(&out, output, "peak", argc, argv, &err) < 0)
 		tool_fail(&err);
 	for (size_t i = 0; i < READ_BYTES / 8; i++)
 		memory[i] = i;
 	b.memory = memory;
-	fprintf(out, "{");
-	machine_put(out, argc, argv);
-	fprintf(out, "\"instructions\":{");
-	for (int i = 0; i < N_PEAK_KINDS; i++)
-		fprintf(out, "%s\"%s\":\"%s\"", i ? "," : "",
-		    peak_kinds[i].name, peak_kinds[i].what);
-	fprintf(out, "},\"runs\":[");
-	measure(out, &b, 1, threads == 1);
+	measure(&out, &b, 1);
 	if (threads > 1)
-		measure(out, &b, (unsigned)threads, 1);
-	fprintf(out, "]}\n");
-	if (out != stdout && fclose(out)) {
-		err_sys(&err, "%s", output);
+		measure(&out, &b, (unsigned)threads);
+	if (results_end(&out, &err) < 0)
 		tool_fail(&err);
-	}
 	free(memory);
 	return tool_finish();
 }

@@ -121,10 +121,16 @@ peak_rate(const struct peak_kind *k, double seconds)
 	return t > 0 ? 12.0 * k->ops * (double)n / t * 1e-9 : 0;
 }
 
-/* The int8 or f32 peak of a kernel group, or NULL. */
+/*
+ * The int8 or f32 peak of a kernel group, or NULL.  Groups that are their own
+ * in int8 alone multiply floats as avx2 does.
+ */
 static inline const struct peak_kind *
 peak_of(const char *group, const char *prefix)
 {
+	if (!strcmp(prefix, "f32") &&
+	    (!strcmp(group, "avxvnni") || !strcmp(group, "evexvnni")))
+		group = "avx2";
 	for (int i = 0; i < N_PEAK_KINDS; i++)
 		if (!strcmp(peak_kinds[i].group, group) &&
 		    !strncmp(peak_kinds[i].name, prefix, strlen(prefix)))

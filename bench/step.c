@@ -1,8 +1,9 @@
 /*
- * Time of one denoising step, a whole forward pass, for every length asked for:
- * the last rows wanted, as logits.  Prints one JSON object for each: the least
- * and the median time, its parts, the arithmetic of the matrix products as a
- * share of the peak measured beside it, memory and start-up.
+ * Time of one denoising step, a whole forward pass, for every number of threads,
+ * of tokens and of rows asked for: the last rows wanted, as logits.  A result
+ * for each: the least and the median time, its parts, the arithmetic of the
+ * matrix products as a share of the peak measured beside it, memory and
+ * start-up.
  *
  * CPU time stands beside wall time: on a machine that others use only the first
  * means something.  share_cpu is the products' operations per second of CPU
@@ -11,17 +12,22 @@
 #define PROG "step"
 #define USAGE "step [options] --model PATH"
 
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cpu.h"
 #include "forward.h"
+#include "list.h"
 #include "machine.h"
 #include "peak.h"
+#include "report.h"
 #include "tool.h"
 
+enum { MAX_LIST = 64 };
+
 static const char *model_path, *group, *length_list = "148", *output;
-static uint64_t rows, threads = 1, repeat = 5;
+static const char *row_list = "all", *thread_list = "1";
+static uint64_t repeat = 5;
 static int float_activations, have_model;
 static const char *const activations[] = { "q8", "f32", NULL };
 
@@ -30,10 +36,10 @@ static const struct opt options[] = {
 	    .given = &have_model, .help = "GGUF model" },
 	{ "length", OPT_STR, &length_list, .arg = "N,..",
 	    .help = "tokens (default 148)" },
-	{ "rows", OPT_UINT, &rows, .arg = "N", .min = 1,
-	    .help = "last positions wanted (default all)" },
-	{ "threads", OPT_UINT, &threads, .arg = "N", .min = 1,
-	    .max = POOL_MAX_THREADS, .help = "default 1" },
+	{ "rows", OPT_STR, &row_list, .arg = "N,..",
+	    .help = "last positions wanted, 0 for all (default all)" },
+	{ "threads", OPT_STR, &thread_list, .arg = "N,..",
+	    .help = "default 1" },
 	{ "repeat", OPT_UINT, &repeat, .arg = "N", .min = 1, .max = 1000,
 	    .help = "runs (default 5)" },
 	{ "cpu", OPT_STR, &group, .arg = "GROUP",
@@ -41,7 +47,7 @@ static const struct opt options[] = {
 	{ "activations", OPT_WORD, &float_activations, .arg = "q8|f32",
 	    .words = activations, .help = "default q8" },
 	{ "output", OPT_STR, &output, .arg = "FILE",
-	    .help = "append there, not to standard output" },
+	    .help = "write there, not to standard output" },
 	{ 0 }
 };
 
@@ -65,15 +71,29 @@ ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Each number of threads has a forward pass of its own. */
 struct bench {
 	struct model m;
 	struct pool *pool;
 	struct forward *f;
 	struct forward_options o;
+	size_t threads;
 	int32_t *id;
 	float *out;
 	double load_ms, first_ms;
 };
+
+/* Let the peak of this process's memory begin again from what it is now. */
+static void
+reset_peak(void)
+{
+	FILE *f = fopen("/proc/self/clear_refs", "w");
+
+	if (!f)
+		return;
+	fputs("5\n", f);
+	fclose(f);
+}
 
 /* Operations of all matrix products, a multiply-add being two. */
 static double
@@ -114,27 +134,34 @@ peak(const struct kern *k)
 	return kind ? peak_rate(kind, 0.05) : 0;
 }
 
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static void
-report(FILE *out, const struct bench *b, size_t n, size_t wanted, double *ms,
-    double *cpu, double *share, const double *part, int argc, char **argv)
+report(struct results *to, const struct bench *b, size_t n, size_t wanted,
+    double *ms, double *cpu, double *share, const double *part)
 {
 	double ops = operations(&b->m, (double)n, (double)wanted), sum = 0;
-	struct rusage use;
+	FILE *out = to->f;
 
-	getrusage(RUSAGE_SELF, &use);
 	qsort(ms, repeat, sizeof *ms, ascending);
 	qsort(cpu, repeat, sizeof *cpu, ascending);
 	qsort(share, repeat, sizeof *share, ascending);
+	results_next(to);
 	fprintf(out, "{");
-	machine_put(out, argc, argv);
-	machine_string(out, "model", b->m.file_bytes ? model_path : "");
+	machine_string(out, "model", base_name(model_path));
 	machine_string(out, "quantisation", model_quantisation(&b->m));
 	fprintf(out, "\"file_bytes\":%llu,\"layers\":%zu,\"kernels\":\"%s\","
-	    "\"threads\":%llu,\"tokens\":%zu,\"rows\":%zu,"
+	    "\"threads\":%zu,\"tokens\":%zu,\"rows\":%zu,"
 	    "\"activations\":\"%s\",\"ms_min\":%.2f,\"ms_median\":%.2f,"
 	    "\"cpu_ms_min\":%.2f,\"cpu_ms_median\":%.2f,",
 	    (unsigned long long)b->m.file_bytes, b->m.n_layers,
-	    b->o.kern->name, (unsigned long long)threads, n, wanted,
+	    b->o.kern->name, b->threads, n, wanted,
 	    activations[float_activations], ms[0], ms[repeat / 2], cpu[0],
 	    cpu[repeat / 2]);
 	fprintf(out, "\"gop\":%.1f,\"gops_wall\":%.1f,\"gops_cpu\":%.1f,"
@@ -147,16 +174,15 @@ report(FILE *out, const struct bench *b, size_t n, size_t wanted, double *ms,
 		fprintf(out, "%s\"%s\":%.4f", i ? "," : "", part_names[i],
 		    part[i] / sum);
 	fprintf(out, "},\"load_ms\":%.1f,\"first_step_ms\":%.1f,"
-	    "\"peak_rss_bytes\":%llu}\n", b->load_ms, b->first_ms,
-	    (unsigned long long)use.ru_maxrss * 1024);
-	fflush(out);
+	    "\"peak_rss_bytes\":%llu}", b->load_ms, b->first_ms,
+	    (unsigned long long)process_peak_bytes((long)getpid()));
 }
 
 static void
-measure(FILE *out, struct bench *b, size_t n, int argc, char **argv)
+measure(struct results *to, struct bench *b, size_t n, size_t rows)
 {
-	size_t most = n - b->m.shift, wanted = rows && rows < most ?
-	    (size_t)rows : most;
+	size_t most = n - b->m.shift, wanted = rows && rows < most ? rows :
+	                                                             most;
 	double *ms = calloc(repeat, sizeof *ms);
 	double *cpu = calloc(repeat, sizeof *cpu);
 	double *share = calloc(repeat, sizeof *share);
@@ -166,6 +192,7 @@ measure(FILE *out, struct bench *b, size_t n, int argc, char **argv)
 
 	if (!ms || !cpu || !share)
 		err_set(&err, "out of memory");
+	reset_peak();
 	b->first_ms = wall_seconds();
 	if (err.set || step(b, n, wanted, &err) < 0)
 		tool_fail(&err);
@@ -178,38 +205,60 @@ measure(FILE *out, struct bench *b, size_t n, int argc, char **argv)
 		if (step(b, n, wanted, &err) < 0)
 			tool_fail(&err);
 		ms[i] = (wall_seconds() - ms[i]) * 1e3;
-		cpu[i] = (process_seconds() - cpu[i]) * 1e3 / (double)threads;
+		cpu[i] = (process_seconds() - cpu[i]) * 1e3 /
+		    (double)b->threads;
 		share[i] = top > 0 ? operations(&b->m, (double)n,
-		    (double)wanted) * 1e-6 / cpu[i] / top / (double)threads :
-		                     0;
+		    (double)wanted) * 1e-6 / cpu[i] / top /
+		    (double)b->threads : 0;
 		forward_times(b->f, &times);
 		for (int j = 0; j < FORWARD_PARTS; j++)
 			part[j] += times.part[j];
 	}
-	report(out, b, n, wanted, ms, cpu, share, part, argc, argv);
+	report(to, b, n, wanted, ms, cpu, share, part);
 	free(ms);
 	free(cpu);
 	free(share);
 }
 
-/* The next number of a comma-separated list; 0 at its end. */
-static size_t
-next_length(const char **list)
+/* Memory for the longest of all lengths; the same ids in every run. */
+static int
+open_model(struct bench *b, size_t most, struct err *err)
 {
-	char text[16];
-	size_t n = strcspn(*list, ",");
-	uint64_t v;
-	struct err err = { 0 };
+	b->o.max_length = most;
+	b->o.float_activations = float_activations;
+	if (kern_select(&b->o.kern, group, cpu_flags(), err) != KERN_OK ||
+	    model_open(&b->m, model_path, err) < 0)
+		return -1;
+	b->id = malloc(most * sizeof *b->id);
+	b->out = malloc(most * b->m.n_vocab * sizeof *b->out);
+	if (!b->id || !b->out)
+		return err_set(err, "out of memory");
+	for (size_t i = 0; i < most; i++)
+		b->id[i] = i < most / 2 ?
+		    (int32_t)((i * 37 + 11) % b->m.n_vocab) :
+		    b->m.special.mask;
+	return 0;
+}
 
-	if (!n)
-		return 0;
-	snprintf(text, sizeof text, "%.*s", (int)(n < 15 ? n : 15), *list);
-	if (opt_uint(text, 2, 1 << 20, &v) < 0) {
-		err_set(&err, "--length: '%s' is not a number from 2 up", text);
-		tool_usage(&err);
-	}
-	*list += n + ((*list)[n] == ',');
-	return (size_t)v;
+static void
+on_threads(struct results *to, struct bench *b, size_t threads,
+    const size_t *length, size_t n_lengths, const size_t *rows, size_t n_rows)
+{
+	struct err err = { 0 };
+	double start = wall_seconds();
+
+	b->threads = threads;
+	if (pool_open(&b->pool, (unsigned)threads, &err) < 0)
+		tool_fail(&err);
+	b->o.pool = b->pool;
+	if (forward_open(&b->f, &b->m, &b->o, &err) < 0)
+		tool_fail(&err);
+	b->load_ms += (wall_seconds() - start) * 1e3;
+	for (size_t i = 0; i < n_lengths; i++)
+		for (size_t j = 0; j < n_rows; j++)
+			measure(to, b, length[i], rows[j]);
+	forward_close(b->f);
+	pool_close(b->pool);
 }
 
 int
@@ -217,46 +266,34 @@ main(int argc, char **argv)
 {
 	static struct bench b;
 	struct err err = { 0 };
-	size_t most = 0;
-	FILE *out = stdout;
+	struct results to;
+	size_t threads[MAX_LIST], length[MAX_LIST], rows[MAX_LIST];
+	size_t n_threads, n_lengths, n_rows, most = 0;
+	double load_ms;
 
 	tool_no_operands(tool_start(options, argc, argv,
 	    "Measure the time of one forward pass."), argc, argv);
-	for (const char *l = length_list; *l;) {
-		size_t n = next_length(&l);
-
-		most = n > most ? n : most;
+	n_threads = list_numbers("threads", thread_list, 1, POOL_MAX_THREADS,
+	    threads, MAX_LIST);
+	n_lengths = list_numbers(
+	    "length", length_list, 2, 1 << 20, length, MAX_LIST);
+	n_rows = list_numbers("rows", strcmp(row_list, "all") ? row_list : "0",
+	    0, 1 << 20, rows, MAX_LIST);
+	for (size_t i = 0; i < n_lengths; i++)
+		most = length[i] > most ? length[i] : most;
+	load_ms = wall_seconds();
+	if (open_model(&b, most, &err) < 0)
+		tool_fail(&err);
+	load_ms = (wall_seconds() - load_ms) * 1e3;
+	if (results_begin(&to, output, "step", argc, argv, &err) < 0)
+		tool_fail(&err);
+	for (size_t i = 0; i < n_threads; i++) {
+		b.load_ms = load_ms;
+		on_threads(&to, &b, threads[i], length, n_lengths, rows,
+		    n_rows);
 	}
-	b.load_ms = wall_seconds();
-	b.o.max_length = most;
-	b.o.float_activations = float_activations;
-	if (output && !(out = fopen(output, "a")))
-		err_sys(&err, "%s", output);
-	if (err.set ||
-	    kern_select(&b.o.kern, group, cpu_flags(), &err) != KERN_OK ||
-	    model_open(&b.m, model_path, &err) < 0 ||
-	    pool_open(&b.pool, (unsigned)threads, &err) < 0)
+	if (results_end(&to, &err) < 0)
 		tool_fail(&err);
-	b.o.pool = b.pool;
-	b.id = malloc(most * sizeof *b.id);
-	b.out = malloc(most * b.m.n_vocab * sizeof *b.out);
-	if (!b.id || !b.out)
-		err_set(&err, "out of memory");
-	if (err.set || forward_open(&b.f, &b.m, &b.o, &err) < 0)
-		tool_fail(&err);
-	b.load_ms = (wall_seconds() - b.load_ms) * 1e3;
-	for (size_t i = 0; i < most; i++)
-		b.id[i] = i < most / 2 ?
-		    (int32_t)((i * 37 + 11) % b.m.n_vocab) :
-		    b.m.special.mask;
-	for (const char *l = length_list; *l;)
-		measure(out, &b, next_length(&l), argc, argv);
-	if (out != stdout && fclose(out)) {
-		err_sys(&err, "%s", output);
-		tool_fail(&err);
-	}
-	forward_close(b.f);
-	pool_close(b.pool);
 	model_close(&b.m);
 	free(b.id);
 	free(b.out);
