@@ -92,3 +92,68 @@ step: usage: step [options] --model PATH" step --model m.gguf --length 1
 	complete out.json peak 2
 	results out.json | grep -c '"read_gb_per_s":[0-9]' | grep -x 2
 }
+
+@test "timed: facts of a command, and its exit status" {
+	works timed --output facts --stderr log --first 'two' -- sh -c \
+	    'echo one >&2; sleep 0.2; printf "\rtwo" >&2; sleep 0.3; echo out'
+	[ "$output" = out ]
+	printf 'one\n\rtwo' | cmp - log
+	[[ $(cat facts) =~ ^'{"wall_ms":'([0-9]+)\.[0-9]+',"first_ms":'([0-9]+)\.\
+[0-9]+',"cpu_ms":'[0-9.]+',"peak_rss_bytes":'[1-9][0-9]+',"busy_before":'\
+[0-9.]+',"busy_others":'[0-9.]+',"quiet":'(true|false)',"status":0}'$ ]]
+	[ "${BASH_REMATCH[2]}" -lt "${BASH_REMATCH[1]}" ]
+	run timed --output facts --first never -- sh -c 'kill -9 $$'
+	[ "$status" -eq 137 ]
+	grep -q '"first_ms":null,.*"status":137}$' facts
+	run -127 timed --output facts -- ./none
+	[ "$output" = "timed: ERROR: cannot run './none': No such file or directory" ]
+	fails 2 "timed: ERROR: the command to run is missing
+timed: usage: timed [options] --output FILE -- COMMAND [ARG...]" \
+	    timed --output facts
+}
+
+@test "generate: a result for each temperature and way of reducing" {
+	works "$top/bench/generate" --length 40 --steps 4 --repeat 2 --threads 1 \
+	    --output out.json
+	[ -z "$output" ]
+	complete out.json generate 4
+	for key in temperature:0,.*want.:.stats temperature:0.7,.*want.:.logits \
+	    threads:1 tokens:40 prompt_tokens:20 steps:4 startup_ms:[0-9] \
+	    first_step_ms:[0-9] ms_per_step:[0-9] tokens_per_s_all:[0-9] \
+	    tokens_per_s:[0-9] steps_per_s:[0-9] sampler_share:0.[0-9] \
+	    outside_share:0.[0-9] peak_rss_bytes:[1-9] cpus:[0-9] quiet:; do
+		results out.json | grep -q "\"${key%%:*}\":${key#*:}" || {
+			printf 'missing: %s\n' "$key" >&2
+			false
+		}
+	done
+	[[ $(sed -n 2p out.json) = *'"command":"bench/generate --length 40 --steps'* ]]
+}
+
+@test "generate: failures leave no file" {
+	fails 1 "tok-encode: ERROR: none.gguf: cannot open: No such file or directory" \
+	    "$top/bench/generate" --model none.gguf --output out.json
+	run --separate-stderr "$top/bench/generate" --length 20 --output out.json
+	[ "$status" -eq 2 ]
+	[ "${stderr_lines[0]}" = "generate: ERROR: --length 20: the prompt alone has 20 tokens" ]
+	run --separate-stderr "$top/bench/generate" --temperature hot --output out.json
+	[ "$status" -ne 0 ]
+	[[ ${stderr_lines[0]} = "dllm-sample: ERROR: --temperature 'hot': "* ]]
+	fails 1 "generate: ERROR: cannot write 'none/out.json'" "$top/bench/generate" \
+	    --length 24 --repeat 1 --steps 1 --temperature 0 --output none/out.json
+	[ ! -e out.json ]
+}
+
+@test "generate: ended by a signal, it leaves nothing behind" {
+	mkdir tmp
+	TMPDIR=$PWD/tmp "$top/bench/generate" --length 500 --steps 480 \
+	    --output out.json 3>&- &
+	pid=$!
+	wait_until 20 eval '[ -e tmp/dllm.*/answer ]'
+	kill "$pid"
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" -eq 143 ]
+	[ -z "$(ls tmp)" ]
+	[ ! -e out.json ]
+}
