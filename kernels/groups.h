@@ -36,7 +36,14 @@
 	    float scale, float *e); \
 	void silu_mul_##group( \
 	    float *y, const float *g, const float *u, size_t n); \
-	int all_finite_##group(const float *x, size_t n);
+	int all_finite_##group(const float *x, size_t n); \
+	int clean_logits_##group(float *y, const float *x, size_t n); \
+	size_t largest_##group(const float *x, size_t n); \
+	void weigh_##group(struct weights *w, float *e, const float *l, \
+	    size_t n, float max, double temperature); \
+	double negentropy_##group(const float *e, size_t n, double sum); \
+	size_t contenders_##group(uint32_t *to, const float *l, size_t from, \
+	    size_t n, const struct noise *z);
 
 DECLARE_QUANT(avx2)
 DECLARE_FLOAT(avx2)

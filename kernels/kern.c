@@ -21,7 +21,11 @@
 		.rope = rope_##floats, .pack_keys = pack_keys_##floats, \
 		.attention = attention_##floats, \
 		.silu_mul = silu_mul_##floats, \
-		.all_finite = all_finite_##floats \
+		.all_finite = all_finite_##floats, \
+		.clean_logits = clean_logits_##floats, \
+		.largest = largest_##floats, .weigh = weigh_##floats, \
+		.negentropy = negentropy_##floats, \
+		.contenders = contenders_##floats \
 	}
 
 #define decode_scalar decode_row

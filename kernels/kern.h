@@ -96,6 +96,18 @@ struct wtile {
 size_t wtile_bytes(size_t n_rows, size_t n_in);
 void wtile_place(struct wtile *w, void *memory, size_t n_rows, size_t n_in);
 
+/* What weigh() says of a row of weights. */
+struct weights {
+	double sum;
+	float first, second; /* the two largest */
+};
+
+/* The random numbers of a row of logits (philox.h), and what may win there. */
+struct noise {
+	uint32_t key[2], position, step, stream;
+	float max, scale, bound; /* see contenders() */
+};
+
 struct kern {
 	const char *name;
 	unsigned lanes; /* of struct xquant */
@@ -174,6 +186,34 @@ struct kern {
 
 	/* 1 if all n elements are finite. */
 	int (*all_finite)(const float *x, size_t n);
+
+	/*
+	 * y = x + 0, so that -0 becomes 0; 1 if all n elements are below
+	 * infinity, that is no NaN either.
+	 */
+	int (*clean_logits)(float *y, const float *x, size_t n);
+
+	/* The index of the largest, the lowest among equals; n is not 0. */
+	size_t (*largest)(const float *x, size_t n);
+
+	/*
+	 * e[i] = exp(l[i] - max), or exp((l[i] - max) / temperature), divided
+	 * in double precision, if that is not 0.  No l[i] is above max.
+	 */
+	void (*weigh)(struct weights *w, float *e, const float *l, size_t n,
+	    float max, double temperature);
+
+	/* The sum of p * log(p + 1e-10) over p = e[i] / sum. */
+	double (*negentropy)(const float *e, size_t n, double sum);
+
+	/*
+	 * Which of the ids from `from` to from+n-1 may win a draw: those whose
+	 * 1 - u is not above bound * exp((l[id] - max) * scale).  Of u only the
+	 * upper 31 bits are looked at, 1 - u rounded down.  l begins with
+	 * id 0; from is a multiple of 32.  Returns how many are in `to`.
+	 */
+	size_t (*contenders)(uint32_t *to, const float *l, size_t from,
+	    size_t n, const struct noise *z);
 };
 
 /* What the CPU and the operating system allow; groups, not single bits. */

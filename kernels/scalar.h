@@ -22,5 +22,12 @@ void attention_scalar(float *, size_t, const float *const *, size_t,
     const float *, const float *, size_t, size_t, size_t, float, float *);
 void silu_mul_scalar(float *, const float *, const float *, size_t);
 int all_finite_scalar(const float *, size_t);
+int clean_logits_scalar(float *, const float *, size_t);
+size_t largest_scalar(const float *, size_t);
+void weigh_scalar(struct weights *, float *, const float *, size_t, float,
+    double);
+double negentropy_scalar(const float *, size_t, double);
+size_t contenders_scalar(uint32_t *, const float *, size_t, size_t,
+    const struct noise *);
 
 #endif

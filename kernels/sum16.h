@@ -14,4 +14,13 @@ sum16(float s[16])
 	return s[0];
 }
 
+static inline double
+sum16_f64(double s[16])
+{
+	for (int half = 8; half > 0; half /= 2)
+		for (int i = 0; i < half; i++)
+			s[i] += s[i + half];
+	return s[0];
+}
+
 #endif

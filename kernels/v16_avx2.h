@@ -115,6 +115,12 @@ v16_max(v16 a, v16 b)
 }
 
 INLINE v16
+v16_min(v16 a, v16 b)
+{
+	return (v16){ _mm256_min_ps(a.a, b.a), _mm256_min_ps(a.b, b.b) };
+}
+
+INLINE v16
 v16_negate(v16 a)
 {
 	const __m256 sign = _mm256_set1_ps(-0.0f);

@@ -102,6 +102,12 @@ v16_max(v16 a, v16 b)
 }
 
 INLINE v16
+v16_min(v16 a, v16 b)
+{
+	return _mm512_min_ps(a, b);
+}
+
+INLINE v16
 v16_negate(v16 a)
 {
 	return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f));

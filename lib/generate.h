@@ -21,7 +21,7 @@ struct logits {
 	uint64_t first;
 };
 
-/* Memory that statistics of logits need; zero before use. */
+/* What statistics of logits need; zero but for scratch.kern before use. */
 struct reducer {
 	struct stats_scratch scratch;
 	float *guided; /* (vocab) a row under guidance */
@@ -65,7 +65,7 @@ struct generation {
 	double total_ms;
 
 	/* memory, kept from one canvas to the next */
-	struct reducer reducer;
+	struct reducer reducer; /* scratch.kern: the caller's */
 	float *kept; /* the conditional rows, under guidance */
 	size_t kept_size;
 	int32_t *uncond; /* (sampler.length) */

@@ -72,11 +72,11 @@ open_logits(struct npy *a, struct logits *l, const char *path,
 int
 onestep_decide(const struct sampler *s, struct step *t, int32_t *canvas,
     const struct greeting *g, const char *logits, const char *uncond,
-    float cfg, struct err *err)
+    float cfg, const struct kern *kern, struct err *err)
 {
 	struct npy a = { 0 }, b = { 0 };
 	struct logits c = { 0 }, u = { 0 };
-	struct reducer r = { 0 };
+	struct reducer r = { .scratch.kern = kern };
 	int rc = open_logits(&a, &c, logits, s, t, g, err);
 
 	if (rc == 0 && uncond)

@@ -29,6 +29,6 @@ int onestep_plan(FILE *f, const struct sampler *s, const struct step *t,
  */
 int onestep_decide(const struct sampler *s, struct step *t, int32_t *canvas,
     const struct greeting *g, const char *logits, const char *uncond,
-    float cfg, struct err *err);
+    float cfg, const struct kern *kern, struct err *err);
 
 #endif

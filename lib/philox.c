@@ -7,15 +7,15 @@ philox4x32(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2])
 	uint32_t k0 = key[0], k1 = key[1];
 	uint64_t x, y;
 
-	for (int round = 0; round < 10; round++) {
-		x = (uint64_t)0xD2511F53u * a;
-		y = (uint64_t)0xCD9E8D57u * c;
+	for (int round = 0; round < PHILOX_ROUNDS; round++) {
+		x = (uint64_t)PHILOX_M0 * a;
+		y = (uint64_t)PHILOX_M1 * c;
 		a = (uint32_t)(y >> 32) ^ b ^ k0;
 		b = (uint32_t)y;
 		c = (uint32_t)(x >> 32) ^ d ^ k1;
 		d = (uint32_t)x;
-		k0 += 0x9E3779B9u; /* golden ratio */
-		k1 += 0xBB67AE85u; /* sqrt(3) - 1 */
+		k0 += PHILOX_W0;
+		k1 += PHILOX_W1;
 	}
 	out[0] = a;
 	out[1] = b;

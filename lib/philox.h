@@ -10,6 +10,13 @@
 
 #include <stdint.h>
 
+/* Multipliers of a round, what a round adds to the key, how many there are. */
+#define PHILOX_M0 0xD2511F53u
+#define PHILOX_M1 0xCD9E8D57u
+#define PHILOX_W0 0x9E3779B9u /* golden ratio */
+#define PHILOX_W1 0xBB67AE85u /* sqrt(3) - 1 */
+enum { PHILOX_ROUNDS = 10 };
+
 enum random_stream {
 	STREAM_TOKEN,    /* Gumbel noise, one draw per token id */
 	STREAM_REMASK,   /* random remasking, one per position */

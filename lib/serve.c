@@ -266,6 +266,8 @@ serve(const struct server *s, struct err *err)
 	l.scratch = calloc(n, sizeof *l.scratch);
 	l.errs = calloc(n, sizeof *l.errs);
 	l.err_row = calloc(n, sizeof *l.err_row);
+	for (unsigned i = 0; l.scratch && i < n; i++)
+		l.scratch[i].kern = s->kern;
 	if (l.scratch && l.errs && l.err_row)
 		rc = loop(&l, err);
 	else

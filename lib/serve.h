@@ -29,6 +29,7 @@ struct serve_note {
 struct server {
 	struct forward *f;
 	const struct model *m;
+	const struct kern *kern; /* of statistics */
 	struct pool *pool;
 	FILE *in, *out;
 	struct serve_logits logits;

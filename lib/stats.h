@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "kern.h"
 
 enum algorithm {
 	ALG_LLADA,
@@ -50,9 +51,10 @@ struct stats_row {
 	float negent; /* negative entropy, nats; 0 but for ALG_ENTROPY */
 };
 
-/* Scratch memory of stats_row(), one per thread.  Zero before use. */
+/* What stats_row() works with, one per thread. */
 struct stats_scratch {
-	void *buf;
+	const struct kern *kern; /* the caller's choice; the bits are equal */
+	void *buf;               /* memory; NULL before use */
 	size_t size;
 };
 void stats_scratch_free(struct stats_scratch *s);

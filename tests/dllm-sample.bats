@@ -692,6 +692,20 @@ started() {
 directory" dllm-sample --share no/x -- fake-forward <in
 }
 
+@test "dllm-sample: kernels are chosen by DLLM_CPU, with equal bits" {
+	local args=(--max-tokens 4 --temperature 0.7 --share logits.npy)
+	echo 1 2 >in
+	works dllm-sample "${args[@]}" -- fake-forward <in
+	echo "$output" >want
+	DLLM_CPU=scalar works dllm-sample "${args[@]}" -- fake-forward <in
+	[ "$output" = "$(cat want)" ]
+	DLLM_CPU=sse9 fails 2 "dllm-sample: ERROR: DLLM_CPU: 'sse9': not one of \
+scalar, avx2, avxvnni, avx512vnni, neon
+dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
+		dllm-sample "${args[@]}" --trace trace -- fake-forward <in
+	[ ! -e trace ]
+}
+
 @test "dllm-sample: --share empties no file but an array" {
 	echo 5 6 >in
 	echo precious >notes

@@ -13,7 +13,7 @@
 
 #define PROG "fake-forward"
 #define USAGE "fake-forward [options]"
-#include "tool.h"
+#include "tool_kern.h"
 
 enum how {
 	WELL,
@@ -261,7 +261,7 @@ store(const float *rows, uint64_t n, enum how how)
 static void
 put_stats(const float *rows, const struct request *q, enum how how)
 {
-	struct stats_scratch scratch = { 0 };
+	struct stats_scratch scratch = { .kern = tool_kern() };
 	struct stats_row r;
 
 	for (size_t i = 0; i < q->rows.n; i++)

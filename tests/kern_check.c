@@ -447,6 +447,79 @@ check_attention(const struct kern *k)
 	return !all_finite(want, n) || same("attention", got, want, n);
 }
 
+static int
+check_logits(const struct kern *k)
+{
+	static const float bad[] = { NAN, INFINITY };
+	size_t n = odd_size(144) + below(2) * 256, at;
+	float *x = filled(n), *got, *want;
+
+	snprintf(note, NOTE, "%zu logits", n);
+	if (below(2)) /* equal numbers */
+		for (size_t i = 0; i < n; i++)
+			x[i] = rintf(x[i]);
+	x[below(n)] = -INFINITY;
+	twins(&got, &want, n);
+	if (!ref->clean_logits(want, x, n) || !k->clean_logits(got, x, n) ||
+	    !same("copy", got, want, n) ||
+	    k->largest(got, n) != ref->largest(want, n))
+		return 0;
+	at = below(n);
+	x[at] = bad[below(2)];
+	return !k->clean_logits(got, x, n);
+}
+
+static int
+check_weigh(const struct kern *k)
+{
+	static const double temperature[] = { 0, 0.2, 3, 1e-30 };
+	size_t n = odd_size(144) + below(2) * 256;
+	double t = temperature[below(4)];
+	float *l = filled(n), *got, *want, max;
+	struct weights a, b;
+	double x, y;
+
+	snprintf(note, NOTE, "%zu logits, temperature %g", n, t);
+	for (size_t i = below(20); i < n; i += 1 + below(20))
+		l[i] = i & 1 ? -INFINITY : l[i] * 30;
+	max = l[ref->largest(l, n)];
+	if (max == -INFINITY)
+		max = l[0] = 0;
+	twins(&got, &want, n);
+	ref->weigh(&b, want, l, n, max, t);
+	k->weigh(&a, got, l, n, max, t);
+	x = k->negentropy(got, n, b.sum);
+	y = ref->negentropy(want, n, b.sum);
+	return same("weights", got, want, n) &&
+	    same("the largest", &a.first, &b.first, 1) &&
+	    same("the second", &a.second, &b.second, 1) &&
+	    !memcmp(&a.sum, &b.sum, sizeof a.sum) && !memcmp(&x, &y, sizeof x);
+}
+
+static int
+check_contenders(const struct kern *k)
+{
+	static const float bounds[] = { 0, 1e-9f, 0.01f, 0.5f, INFINITY, NAN };
+	static const float scales[] = { 0, 0.3f, 5, 3.4e38f };
+	size_t from = 32 * below(4), n = odd_size(144), m;
+	float *l = filled(from + n);
+	uint32_t *got = guard(n * sizeof *got, sizeof *got);
+	uint32_t *want = guard(n * sizeof *want, sizeof *want);
+	struct noise z = { .position = (uint32_t)next(),
+		.step = (uint32_t)next(), .stream = (uint32_t)below(6),
+		.max = l[ref->largest(l, from + n)], .scale = scales[below(4)],
+		.bound = bounds[below(6)] };
+
+	z.key[0] = (uint32_t)next();
+	z.key[1] = (uint32_t)next();
+	snprintf(note, NOTE, "ids %zu to %zu, scale %g, bound %g", from,
+	    from + n, (double)z.scale, (double)z.bound);
+	l[below(from + n)] = -INFINITY;
+	m = ref->contenders(want, l, from, n, &z);
+	return k->contenders(got, l, from, n, &z) == m &&
+	    !memcmp(got, want, m * sizeof *got);
+}
+
 static const struct check {
 	const char *name;
 	int (*run)(const struct kern *k);
@@ -459,6 +532,9 @@ static const struct check {
 	{ "add, silu_mul, all_finite", check_rows },
 	{ "rope", check_rope },
 	{ "attention", check_attention },
+	{ "clean_logits, largest", check_logits },
+	{ "weigh, negentropy", check_weigh },
+	{ "contenders", check_contenders },
 };
 enum { N_CHECKS = sizeof checks / sizeof *checks };
 
@@ -568,12 +644,41 @@ broken_errors(struct xquant *to, size_t t0, size_t n, const float *x,
 	return n;
 }
 
+/* The last one among equals. */
+static size_t
+broken_largest(const float *x, size_t n)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (x[i] >= x[best])
+			best = i;
+	return best;
+}
+
+/* In single precision. */
+static double
+broken_sum(const float *e, size_t n, double sum)
+{
+	return (double)(float)ref->negentropy(e, n, sum);
+}
+
+/* An id too few. */
+static size_t
+broken_ids(uint32_t *to, const float *l, size_t from, size_t n,
+    const struct noise *z)
+{
+	size_t m = ref->contenders(to, l, from, n, z);
+
+	return m ? m - 1 : 0;
+}
+
 static void
 self_test(void)
 {
-	struct kern k[6];
+	struct kern k[9];
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 9; i++)
 		k[i] = *ref;
 	k[0].matmul_quant = broken_tail;
 	k[1].add = broken_end;
@@ -581,6 +686,9 @@ self_test(void)
 	k[3].rmsnorm = broken_order;
 	k[4].rope = broken_rope;
 	k[5].pack_quant = broken_errors;
+	k[6].largest = broken_largest;
+	k[7].negentropy = broken_sum;
+	k[8].contenders = broken_ids;
 	ok(!passes(&checks[0], &k[0]), "a forgotten tail is caught");
 	ok(!passes(&checks[5], &k[1]), "a write past the end is caught");
 	ok(strstr(note, "signal") != NULL, "by a crash: %s", note);
@@ -588,6 +696,9 @@ self_test(void)
 	ok(!passes(&checks[4], &k[3]), "another order of a sum is caught");
 	ok(!passes(&checks[6], &k[4]), "wrong pairs are caught");
 	ok(!passes(&checks[1], &k[5]), "an error not reported is caught");
+	ok(!passes(&checks[8], &k[6]), "the last among equals is caught");
+	ok(!passes(&checks[9], &k[7]), "a sum in single precision is caught");
+	ok(!passes(&checks[10], &k[8]), "a forgotten id is caught");
 }
 
 static void

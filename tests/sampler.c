@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cpu.h"
 #include "generate.h"
 #include "io.h"
 #include "json.h"
@@ -19,6 +20,7 @@
 #define DIR "tests/golden/sampler"
 
 static struct err err;
+static const struct kern *kern;
 
 static double
 number(const struct json *o, const char *key, double otherwise)
@@ -99,7 +101,7 @@ make_step(const struct sampler *s, struct step *t, const char *name,
 {
 	struct logits c, u;
 	struct npy a = { 0 }, b = { 0 };
-	struct reducer r = { 0 };
+	struct reducer r = { .scratch.kern = kern };
 	int rc = 0;
 
 	if (sampler_begin(s, t, canvas, number_, &err) < 0)
@@ -487,6 +489,7 @@ main(void)
 		"dream-margin", "dream-maskgit", "dream-maskgit-few-steps",
 		"dream-maskgit-top-k", "dream-masks-in-prompt" };
 
+	kern_select(&kern, NULL, cpu_flags(), &err);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		golden(names[i]);
 	quota_tables();

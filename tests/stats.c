@@ -4,12 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cpu.h"
 #include "philox.h"
 #include "tap.h"
 
 enum { MAX = 300 };
 
-static struct stats_scratch scratch;
+static struct stats_scratch scratch; /* of the group under test */
 static struct err err;
 
 /* A row of normal logits, scaled. */
@@ -329,12 +330,121 @@ draws_follow_softmax(enum algorithm a, double T, double top_p)
 	    algorithm_names[a], T, top_p, chi);
 }
 
-int
-main(void)
+/* A draw that leaves most ids out early, against all scores. */
+static void
+long_draws(void)
 {
+	struct stats_params p = { .algorithm = ALG_LLADA, .top_p = 1 };
+	static const double T[] = { 0.01, 0.7, 5, 1e31 };
+	enum { N = 5000 };
+	static float l[N];
+	int bad = 0;
+
+	for (int c = 0; c < 40; c++) {
+		double best = -INFINITY, s;
+		int id = 0;
+
+		p.temperature = T[c % 4];
+		p.step = (uint64_t)c;
+		p.algorithm = c & 4 ? ALG_ORIGIN : ALG_LLADA;
+		fill(l, N, (uint64_t)c, c & 8 ? 100 : 2);
+		for (int i = 0; i < N; i++) {
+			s = (double)l[i] / p.temperature -
+			    log(-log(random_draw(p.seed, STREAM_TOKEN, p.step,
+			        4, (uint32_t)i)));
+			if (s > best) {
+				best = s;
+				id = i;
+			}
+		}
+		bad += row_of(l, N, &p).id != id;
+	}
+	ok(!bad, "the winner of 5000 ids is found");
+}
+
+/* Top-p keeps nearly all of a row. */
+static void
+flat_rows(void)
+{
+	struct stats_params p = { .algorithm = ALG_ENTROPY, .top_p = 0.95,
+		.temperature = 1 };
+	static float l[1000];
+	struct stats_row r;
+
+	fill(l, 1000, 1, 1e-7);
+	r = row_of(l, 1000, &p);
+	ok(fabs((double)r.p - 1 / 950.0) < 5e-7, "950 of 1000 are kept");
+	p.top_p = 1 - 1e-16;
+	r = row_of(l, 1000, &p);
+	ok(fabs((double)r.p - 1 / 1000.0) < 1e-6, "all but nothing: all");
+}
+
+static void
+test_group(const char *name)
+{
+	if (kern_select(&scratch.kern, name, cpu_flags(), &err) != KERN_OK) {
+		skip(name, err.msg);
+		memset(&err, 0, sizeof err);
+		return;
+	}
+	printf("# %s\n", name);
 	random_rows();
 	exact_values();
 	bad_rows();
+	long_draws();
+	flat_rows();
+}
+
+/* 64 bits of the decisions over many rows, equal for all groups. */
+static uint64_t
+digest(void)
+{
+	struct stats_params p = { .top_p = 1, .top_k = 0 };
+	static float l[3001];
+	uint64_t h = 0;
+	struct stats_row r;
+
+	for (unsigned c = 0; c < 200; c++) {
+		unsigned char b[sizeof r];
+
+		p.algorithm = (enum algorithm)(c % N_ALGORITHMS);
+		p.temperature = c % 3 * 0.4;
+		p.top_p = c & 1 ? 1 : 0.9;
+		p.top_k = c & 8 ? 40 : 0;
+		p.step = c;
+		fill(l, 3001 - c % 17, c, 3);
+		r = row_of(l, 3001 - c % 17, &p);
+		memcpy(b, &r, sizeof b);
+		for (size_t i = 0; i < sizeof b; i++)
+			h = (h ^ b[i]) * 0x100000001b3u;
+	}
+	return h;
+}
+
+static void
+equal_bits(void)
+{
+	uint64_t want = 0, got;
+
+	for (int i = 0; kern_names[i]; i++) {
+		if (kern_select(&scratch.kern, kern_names[i], cpu_flags(),
+		        &err) != KERN_OK)
+			continue;
+		got = digest();
+		want = want ? want : got;
+		ok(got == want, "%s: the bits of the scalar group",
+		    kern_names[i]);
+	}
+	memset(&err, 0, sizeof err);
+}
+
+int
+main(void)
+{
+	equal_bits();
+	for (int i = 0; kern_names[i]; i++)
+		test_group(kern_names[i]);
+	kern_select(&scratch.kern, NULL, cpu_flags(), &err);
 	draws_follow_softmax(ALG_LLADA, 1, 1);
 	draws_follow_softmax(ALG_LLADA, 0.5, 1);
 	draws_follow_softmax(ALG_ENTROPY, 0.7, 1);

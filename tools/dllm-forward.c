@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "clock.h"
-#include "cpu.h"
 #include "forward.h"
 #include "model.h"
 #include "npy.h"
@@ -19,7 +18,7 @@
 #include "serve.h"
 #include "sysinfo.h"
 #include "tokline.h"
-#include "tool.h"
+#include "tool_kern.h"
 
 enum { DEFAULT_MAX_LENGTH = 4096 };
 
@@ -74,7 +73,6 @@ struct run {
 static void
 check_options(struct run *r)
 {
-	const char *group = getenv("DLLM_CPU");
 	struct err err = { 0 };
 
 	if (dump_dir && (serving || rows_text || logits_path))
@@ -98,16 +96,7 @@ check_options(struct run *r)
 		err_prefix(&err, "--rows");
 	if (err.set)
 		tool_usage(&err);
-	switch (kern_select(&r->kern, group, cpu_flags(), &err)) {
-	case KERN_UNKNOWN:
-		err_prefix(&err, "DLLM_CPU");
-		tool_usage(&err);
-	case KERN_MISSING:
-		err_prefix(&err, "DLLM_CPU");
-		tool_fail(&err);
-	case KERN_OK:
-		break;
-	}
+	r->kern = tool_kern();
 	if (device > DEVICE_CPU) {
 		err_set(&err, "no GPU found: this is the CPU tool (run with "
 		    "--device cpu)");
@@ -267,7 +256,7 @@ inherited_fd(void)
 static void
 run_server(struct run *r)
 {
-	struct server s = { .f = r->f, .m = &r->m, .pool = r->pool,
+	struct server s = { .f = r->f, .m = &r->m, .kern = r->kern, .pool = r->pool,
 		.in = stdin, .out = stdout, .logits.fd = inherited_fd(),
 		.logits.path = logits_path, .arg = r };
 	struct err err = { 0 };

@@ -16,7 +16,7 @@
 #define PROG "dllm-sample"
 #define TOOL_MIXED 0
 #define USAGE "dllm-sample [options] -- COMMAND [ARG...]"
-#include "tool.h"
+#include "tool_kern.h"
 
 static const char *const remasking_words[] = { "low_confidence", "random",
 	NULL };
@@ -31,6 +31,8 @@ static struct {
 	int canvas, stream, json, plan, dump_step_stats, verbose, all_rows;
 	const char *greeting, *logits, *uncond, *share, *trace;
 } opt;
+
+static const struct kern *kern; /* for statistics */
 
 #define UINT(name_, to_, given_, low, high, help_) \
 	{ .name = name_, .type = OPT_UINT, .to = &to_, .given = given_, \
@@ -206,7 +208,7 @@ print_step(const struct sampler *s, struct step *t, struct tokens *canvas,
 		return onestep_plan(
 		    stdout, s, t, canvas->id, how.cfg > 0, err);
 	if (t->wanted && onestep_decide(s, t, canvas->id, g, opt.logits,
-	                     opt.uncond, (float)how.cfg, err) < 0)
+	                     opt.uncond, (float)how.cfg, kern, err) < 0)
 		return -1;
 	return tokline_write(stdout, canvas->id, canvas->n, err);
 }
@@ -471,6 +473,7 @@ run_live(char **command)
 	live.run.cfg = (float)how.cfg;
 	live.run.want_logits = opt.share != NULL;
 	live.run.all_rows = opt.all_rows;
+	live.run.reducer.scratch.kern = kern;
 	live.run.on_step = on_step;
 	while ((got = tokline_read(&in, &canvas, &err)) > 0) {
 		if (live.line == 0) {
@@ -502,5 +505,6 @@ main(int argc, char **argv)
 	    "--greeting FILE --plan | --logits F");
 
 	check_usage(rest, argc, argv);
+	kern = tool_kern();
 	return opt.step_given ? run_step() : run_live(argv + rest);
 }
