@@ -133,20 +133,20 @@ grow(double **list, size_t cap, struct err *err)
 	return 0;
 }
 
-/* Append the time of a step, and how much of it the child had. */
+/* Append the time of a step that asked, and how much of it the child had. */
 static int
 note_time(struct generation *n, double ms, double forward_ms, struct err *err)
 {
 	size_t cap = n->ms_cap ? 2 * n->ms_cap : 128;
 
-	if (n->steps == n->ms_cap) {
+	if (n->n_ms == n->ms_cap) {
 		if (grow(&n->ms, cap, err) < 0 ||
 		    grow(&n->forward_ms, cap, err) < 0)
 			return -1;
 		n->ms_cap = cap;
 	}
-	n->forward_ms[n->steps] = forward_ms;
-	n->ms[n->steps++] = n->step_ms = ms;
+	n->forward_ms[n->n_ms] = forward_ms;
+	n->ms[n->n_ms++] = ms;
 	return 0;
 }
 
@@ -169,8 +169,10 @@ one_step(struct generation *n, uint64_t number, struct err *err)
 	n->forwards += n->client->forwards - before;
 	for (size_t i = 0; i < n->step.n_chosen; i++)
 		n->committed += n->step.chosen[i].id != n->sampler.mask;
-	if (note_time(n, now_ms() - start, n->client->ms - forward_ms, err) <
-	    0)
+	n->steps = number + 1;
+	n->step_ms = now_ms() - start;
+	if (n->step_forwards &&
+	    note_time(n, n->step_ms, n->client->ms - forward_ms, err) < 0)
 		return -1;
 	return n->on_step ? n->on_step(n->arg, n, err) : 0;
 }
@@ -204,13 +206,18 @@ generate(struct generation *n, struct err *err)
 	if (reserve(n, err) < 0)
 		return -1;
 	n->steps = 0;
+	n->n_ms = 0;
 	n->forwards = 0;
 	n->committed = 0;
-	for (uint64_t i = 0; i < n->sampler.steps &&
-	     !sampler_done(&n->sampler, n->canvas);
-	     i++)
-		if (one_step(n, i, err) < 0)
+	while (n->steps < n->sampler.steps &&
+	    !sampler_done(&n->sampler, n->canvas)) {
+		if (!n->every_step)
+			n->steps = sampler_next(
+			    &n->sampler, n->canvas, n->steps);
+		if (n->steps < n->sampler.steps &&
+		    one_step(n, n->steps, err) < 0)
 			return -1;
+	}
 	n->total_ms = now_ms() - start;
 	return 0;
 }

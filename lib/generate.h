@@ -47,6 +47,7 @@ struct generation {
 	float cfg;       /* 0: no guidance */
 	int want_logits; /* do not use statistics that are offered */
 	int all_rows;    /* ask for every row that can be predicted */
+	int every_step;  /* call on_step also for steps known to be idle */
 	int (*on_step)(void *arg, struct generation *n, struct err *err);
 	void *arg;
 	int32_t *canvas; /* (sampler.length) */
@@ -56,9 +57,9 @@ struct generation {
 	double step_ms;       /* time it took */
 	int step_forwards;    /* requests it took: 0, 1 or 2 */
 	size_t step_rows;     /* rows asked for, by each of them */
-	double *ms;           /* (steps) times of all steps */
-	double *forward_ms;   /* (steps) of that, in the child */
-	size_t ms_cap;
+	double *ms;           /* (n_ms) times of the steps with a forward */
+	double *forward_ms;   /* (n_ms) of that, in the child */
+	size_t n_ms, ms_cap;
 	uint64_t steps;       /* made or skipped */
 	uint64_t committed;   /* masks that became a token */
 	uint64_t forwards;
@@ -73,7 +74,11 @@ struct generation {
 	struct stats_row *all_row; /* (sampler.length) */
 };
 
-/* Run all steps, calling on_step (if any; 0 or -1) after each. */
+/*
+ * Run all steps, calling on_step (if any; 0 or -1) after each that is made.
+ * Where nothing can change before a later step, those between are skipped at
+ * once, unless every_step.
+ */
 int generate(struct generation *n, struct err *err);
 
 void generation_free(struct generation *n);

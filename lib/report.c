@@ -140,8 +140,8 @@ report_json(FILE *f, const struct generation *n, const int32_t *id,
 	put_text(f, "device", g->device);
 	fprintf(f, ",\"threads\":%llu,\"load_ms\":%.3f",
 	    (unsigned long long)g->threads, load_ms);
-	put_times(f, "step_ms", n->ms, n->steps);
-	put_times(f, "forward_ms", n->forward_ms, n->steps);
+	put_times(f, "step_ms", n->ms, n->n_ms);
+	put_times(f, "forward_ms", n->forward_ms, n->n_ms);
 	fprintf(f, ",\"total_ms\":%.3f,\"tokens_per_s\":%.3f,"
 	           "\"peak_rss_bytes\":%llu}\n",
 	    n->total_ms, tokens_per_s(n), (unsigned long long)peak_bytes);

@@ -105,20 +105,55 @@ negent(const struct stats_row *r)
 	return r->negent;
 }
 
+/* Quotas of an unchanged canvas never grow: nothing now, nothing later. */
+static uint64_t
+llada_first(const struct sampler *s, const struct place *at, uint64_t m)
+{
+	return llada_quota(s, at, m) ? at->step : at->steps;
+}
+
+/*
+ * A share of 1/m or more is reached m steps before t would be 0, at step
+ * S/(1 - eps) - m.  At twice that distance it is about 1/(2m): no rounding
+ * makes m of it a token.
+ */
+static uint64_t
+dream_first(const struct sampler *s, const struct place *at, uint64_t m)
+{
+	double first = (double)at->steps / (1 - s->eps) - 2 * (double)m - 2;
+	uint64_t last = at->steps - 1;
+
+	if (!(first > (double)at->step))
+		return at->step;
+	return first < (double)last ? (uint64_t)first : last;
+}
+
+/* Every mask draws in every step. */
+static uint64_t
+origin_first(const struct sampler *s, const struct place *at, uint64_t m)
+{
+	(void)s;
+	(void)m;
+	return at->step;
+}
+
 /*
  * The algorithms, in the order of the enum.  origin draws how many it commits
- * (sampler_begin), so its quota is not a function of counts alone.
+ * (sampler_begin), so its quota is not a function of counts alone.  first: no
+ * step of the block before it commits any of m > 0 masks.
  */
 static const struct policy {
 	uint64_t (*quota)(const struct sampler *, const struct place *,
 	    uint64_t);
+	uint64_t (*first)(const struct sampler *, const struct place *,
+	    uint64_t);
 	float (*confidence)(const struct stats_row *);
 } policies[N_ALGORITHMS] = {
-	[ALG_LLADA] = { llada_quota, prob },
-	[ALG_ORIGIN] = { dream_quota, prob },
-	[ALG_MASKGIT_PLUS] = { dream_quota, prob },
-	[ALG_TOPK_MARGIN] = { dream_quota, margin },
-	[ALG_ENTROPY] = { dream_quota, negent },
+	[ALG_LLADA] = { llada_quota, llada_first, prob },
+	[ALG_ORIGIN] = { dream_quota, origin_first, prob },
+	[ALG_MASKGIT_PLUS] = { dream_quota, dream_first, prob },
+	[ALG_TOPK_MARGIN] = { dream_quota, dream_first, margin },
+	[ALG_ENTROPY] = { dream_quota, dream_first, negent },
 };
 
 uint64_t
@@ -127,6 +162,26 @@ sampler_quota(const struct sampler *s, const struct place *at, uint64_t m)
 	uint64_t q = policies[s->stats.algorithm].quota(s, at, m);
 
 	return q < m ? q : m;
+}
+
+uint64_t
+sampler_next(const struct sampler *s, const int32_t *canvas, uint64_t step)
+{
+	struct place at;
+	uint64_t m, first;
+
+	while (step < s->steps) {
+		at = sampler_place(s, step);
+		m = 0;
+		for (uint64_t i = 0; i < at.hi; i++)
+			m += canvas[i] == s->mask;
+		first = m ? policies[s->stats.algorithm].first(s, &at, m) :
+		            at.steps;
+		step += first - at.step;
+		if (first < at.steps)
+			break;
+	}
+	return step;
 }
 
 static double

@@ -81,6 +81,13 @@ struct place sampler_place(const struct sampler *s, uint64_t step);
 uint64_t sampler_quota(const struct sampler *s, const struct place *at,
     uint64_t m);
 
+/*
+ * The first step from this one on that may change the canvas, s->steps if none
+ * does: steps before it commit nothing.
+ */
+uint64_t sampler_next(const struct sampler *s, const int32_t *canvas,
+    uint64_t step);
+
 struct candidate {
 	int32_t pos, id;
 	float confidence; /* what is shown */

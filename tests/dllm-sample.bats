@@ -292,6 +292,32 @@ words() {
 ',"tokens_per_s":'[0-9.]+',"peak_rss_bytes":'[1-9][0-9]+'}'$ ]]
 }
 
+@test "dllm-sample: steps that commit nothing are passed over, all at once" {
+	echo 5 6 >in
+	for options in '' '--prompt-masks reference' '--block-length 8' \
+		'--algorithm entropy' '--algorithm entropy --eps 0.5'; do
+		# shellcheck disable=SC2086 # words
+		set -- $options --max-tokens 24 --no-early-stop --temperature 1
+		works dllm-sample "$@" --steps 2147483647 --json -- \
+			fake-forward <in
+		[[ $output = *'"steps":2147483647,"forwards":'* ]]
+		# a trace holds them all; the same bytes without
+		dllm-sample "$@" --steps 3000 --trace t -- fake-forward \
+			<in >traced
+		dllm-sample "$@" --steps 3000 -- fake-forward <in >plain
+		same traced plain
+		[ "$(grep -c '^{"step":' t)" -eq 3000 ]
+		n=$(grep -c '^{"step":.*"forwards":1' t)
+		[ "$n" -ge 1 ]
+		[ "$n" -le 24 ]
+		dllm-sample "$@" --steps 3000 --json -- fake-forward <in >json
+		[[ $(<json) = *'"steps":3000,"forwards":'$n,* ]]
+		# and a time for each that was made
+		run grep -o '"step_ms":\[[^]]*' json
+		[ "$(tr , '\n' <<<"$output" | wc -l)" -eq "$n" ]
+	done
+}
+
 @test "dllm-sample: --verbose and --dump-step-stats" {
 	echo 5 6 >in
 	run dllm-sample --max-tokens 2 --no-early-stop --verbose -- \

@@ -329,6 +329,79 @@ places(void)
 	    "a default block grows until there are steps enough");
 }
 
+static uint64_t
+masks_before(const struct sampler *s, const int32_t *canvas, uint64_t to)
+{
+	uint64_t m = 0;
+
+	for (uint64_t i = 0; i < to; i++)
+		m += canvas[i] == s->mask;
+	return m;
+}
+
+/*
+ * Walk through a canvas, committing what every step's quota says: does
+ * sampler_next pass over idle steps only, over all but a few of them?
+ */
+static int
+walks(const struct sampler *s, int32_t *canvas, uint64_t most)
+{
+	uint64_t seen = 0, next, m, quota;
+	struct place at;
+
+	for (uint64_t i = 0; i < s->steps; i++) {
+		next = sampler_next(s, canvas, i);
+		if (next < i || next > s->steps)
+			return 0;
+		if (s->steps > 10000)
+			i = next;
+		if (i == s->steps)
+			break;
+		at = sampler_place(s, i);
+		m = masks_before(s, canvas, at.hi);
+		quota = sampler_quota(s, &at, m);
+		if (i < next && quota)
+			return 0;
+		seen += i == next;
+		for (uint64_t p = 0; quota && p < at.hi; p++)
+			if (canvas[p] == s->mask) {
+				canvas[p] = 0;
+				quota--;
+			}
+	}
+	return seen <= most;
+}
+
+static void
+idle_steps(void)
+{
+	static const uint64_t steps[] = { 5, 40, 41, 1000, 9999, 1000000,
+		2147483647 };
+	static const double eps[] = { 0, 1e-3, 0.5, 1 };
+	static const enum algorithm algorithm[] = { ALG_LLADA,
+		ALG_MASKGIT_PLUS };
+	struct sampler s = { .length = 45, .prompt = 5, .mask = 9 };
+	int32_t canvas[45];
+	int good = 1;
+
+	for (int i = 0; i < 7 * 4 * 2 * 2 * 3; i++) {
+		s.steps = steps[i % 7];
+		s.eps = eps[i / 7 % 4];
+		s.stats.algorithm = algorithm[i / 28 % 2];
+		s.prompt_masks = i / 56 % 2 ? MASKS_REFERENCE : MASKS_FILL;
+		s.block = (uint64_t)(i / 112) * 20;
+		for (int p = 0; p < 45; p++)
+			canvas[p] = p > 2 ? 9 : 0;
+		good &= walks(&s, canvas, 300);
+	}
+	ok(good, "idle steps are passed over, and no other");
+	s.stats.algorithm = ALG_ORIGIN;
+	canvas[44] = 9;
+	ok(sampler_next(&s, canvas, 7) == 7, "origin draws at every step");
+	canvas[44] = 0;
+	ok(sampler_next(&s, canvas, 7) == s.steps, "if there is a mask");
+}
+
 static void
 ranking(void)
 {
@@ -495,6 +568,7 @@ main(void)
 	quota_tables();
 	prompt_masks();
 	places();
+	idle_steps();
 	ranking();
 	random_choices();
 	origin_choices();

@@ -308,7 +308,7 @@ on_step(void *arg, struct generation *n, struct err *err)
 	(void)arg;
 	if (live.trace.f && trace_step(live.trace.f, n) < 0)
 		trace_failed();
-	if (opt.verbose)
+	if (opt.verbose && n->step_forwards)
 		fprintf(stderr, "step %llu: %.1f ms\n",
 		    (unsigned long long)n->steps, n->step_ms);
 	if (opt.dump_step_stats)
@@ -475,6 +475,7 @@ run_live(char **command)
 	live.run.all_rows = opt.all_rows;
 	live.run.reducer.scratch.kern = kern;
 	live.run.on_step = on_step;
+	live.run.every_step = opt.trace || opt.dump_step_stats;
 	while ((got = tokline_read(&in, &canvas, &err)) > 0) {
 		if (live.line == 0) {
 			if (opt.trace &&
