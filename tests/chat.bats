@@ -143,7 +143,7 @@ message() {
 	run script -qec "dllm-chat --model $llada -- ./sampler" /dev/null \
 	    < <(sleep 0.3; printf 'one\n'; sleep 0.5; printf '/quit\n'; sleep 0.2)
 	[ "$status" -eq 0 ]
-	[[ $output = *'> '*'5'*'> '* ]]
+	[[ $output = '/reset forgets the conversation, /quit ends it'*'> '*'5'*'> '* ]]
 	# A turn that fails is forgotten, and the talk goes on.
 	rm -f sent
 	printf '53 1023\n' >answers

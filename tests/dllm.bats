@@ -164,7 +164,7 @@ interrupted() {
 	grep -q '^What is 2' got
 }
 
-@test "dllm run: --nfc, also in batch and score" {
+@test "--nfc wherever text is read" {
 	printf 'caf\303\251' >composed
 	printf 'cafe\314\201' >parts
 	facts() { # but the prompt and times
@@ -185,6 +185,27 @@ interrupted() {
 	printf '{"prompt":"%s","answer":"x"}\n' "$(cat parts)" |
 		dllm score --samples 1 --nfc >got
 	same got want
+	dllm tokenize --prompt-file composed >want
+	dllm tokenize --nfc --prompt-file parts >got
+	same got want
+	for command in 'chat -n 4' 'infill --fill-only --prefix /dev/stdin --hole 2 --no-bos'
+	do
+		# shellcheck disable=SC2086 # a command and its options
+		set -- $command
+		echo >>composed
+		echo >>parts
+		dllm "$@" --trace t <composed >want
+		grep dllm_trace t >want
+		dllm "$@" --trace t --nfc <parts
+		grep dllm_trace t >got
+		same got want
+		dllm "$@" --trace t <parts
+		grep dllm_trace t >got
+		run -1 cmp -s got want
+	done
+	# a text that is infilled is written as it was read
+	printf 'cafe\314\201[MASK]' | dllm infill --nfc --no-bos >got
+	head -c 6 got | cmp - <(head -c 6 parts)
 }
 
 @test "dllm run: what fails, says so once" {

@@ -382,11 +382,11 @@ $batch_usage" "$dllm" batch --trace a
 
 @test "dllm chat: the tool with the sampler as its child" {
 	stand_in dllm-chat 'echo text; exit 5'
-	run "$dllm" chat -m M --system "it's" --template t --special -n 2 \
+	run "$dllm" chat -m M --system "it's" --template t --special --nfc -n 2 \
 	    --steps 3 --temperature 4 --verbose -t 5
 	[ "$status" -eq 5 ]
 	[ "$output" = text ]
-	args dllm-chat "<--model=M><--system=it's><--template=t><--special><--><$dir/dllm-sample><--max-tokens=2><--steps=3><--temperature=4><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=5>"
+	args dllm-chat "<--model=M><--system=it's><--template=t><--special><--nfc><--><$dir/dllm-sample><--max-tokens=2><--steps=3><--temperature=4><--verbose><--><$dir/dllm-forward><--serve><--model=M><--threads=5>"
 	chat_usage='dllm: usage: dllm chat [--model PATH] [OPTION...]'
 	fails 2 "dllm: ERROR: unexpected argument 'x'
 $chat_usage" "$dllm" chat x
@@ -396,11 +396,11 @@ $chat_usage" "$dllm" chat --canvas
 
 @test "dllm infill: the tool with the sampler as its child" {
 	stand_in dllm-infill 'echo text; exit 5'
-	run "$dllm" infill -m M "it's [MASK]" --fill-only --special --no-bos \
+	run "$dllm" infill -m M "it's [MASK]" --fill-only --special --nfc --no-bos \
 	    --steps 2 --seed 3 --greedy -t 4
 	[ "$status" -eq 5 ]
 	[ "$output" = text ]
-	args dllm-infill "<--model=M><--fill-only><--special><--no-bos><--text=it's [MASK]><--><$dir/dllm-sample><--steps=2><--seed=3><--greedy><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M><--threads=4>"
+	args dllm-infill "<--model=M><--fill-only><--special><--nfc><--no-bos><--text=it's [MASK]><--><$dir/dllm-sample><--steps=2><--seed=3><--greedy><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M><--threads=4>"
 	run "$dllm" infill -m M --prefix a --suffix b --hole 3
 	args dllm-infill "<--model=M><--prefix=a><--suffix=b><--hole=3><--><$dir/dllm-sample><--max-tokens=0><--><$dir/dllm-forward><--serve><--model=M>"
 	run "$dllm" infill -m M </dev/null

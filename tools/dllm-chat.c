@@ -15,7 +15,7 @@
 #include "tokenizer.h"
 
 static const char *model, *system_text;
-static int template = CHAT_UNKNOWN, template_given, model_given, special;
+static int template = CHAT_UNKNOWN, template_given, model_given, special, nfc;
 
 static const struct opt options[] = {
 	{ "model", OPT_STR, &model, "PATH", "GGUF file with the vocabulary",
@@ -27,6 +27,8 @@ static const struct opt options[] = {
 	    .words = chat_template_names, .given = &template_given },
 	{ "special", OPT_FLAG, &special,
 	    .help = "text of control tokens becomes these tokens" },
+	{ "nfc", OPT_FLAG, &nfc,
+	    .help = "Unicode text into Normalisation Form C" },
 	{ 0 }
 };
 
@@ -51,6 +53,7 @@ open_model(struct err *err)
 		return -1;
 	if (tokenizer_init(&the.tokenizer, &the.gguf, err) < 0)
 		return err_prefix(err, "%s", model);
+	the.tokenizer.nfc = nfc;
 	if (!template_given) {
 		if (chat_find(&the.gguf, &it, err) < 0)
 			return err_prefix(err, "%s", model);
@@ -175,6 +178,9 @@ converse(void)
 	struct err err = { 0 };
 	int got;
 
+	if (the.terminal)
+		fputs("/reset forgets the conversation, /quit ends it\n",
+		    stderr);
 	for (;;) {
 		if (the.terminal)
 			fputs("> ", stderr);

@@ -19,7 +19,7 @@ enum { MAX_HOLE = 1 << 20 };
 
 static const char *model, *text, *text_file, *prefix, *suffix, *prompt;
 static uint64_t hole;
-static int model_given, hole_given, fill_only, special, bos = -1;
+static int model_given, hole_given, fill_only, special, nfc, bos = -1;
 
 static const struct opt options[] = {
 	{ "model", OPT_STR, &model, "PATH", "GGUF file with the vocabulary",
@@ -39,6 +39,8 @@ static const struct opt options[] = {
 	{ "no-bos", OPT_CLEAR, &bos, .help = "do not begin with the BOS token" },
 	{ "special", OPT_FLAG, &special,
 	    .help = "text of control tokens becomes these tokens" },
+	{ "nfc", OPT_FLAG, &nfc,
+	    .help = "Unicode text into Normalisation Form C" },
 	{ "fill-only", OPT_FLAG, &fill_only,
 	    .help = "print one JSON string a hole, not the whole text" },
 	{ 0 }
@@ -202,6 +204,7 @@ encode(struct err *err)
 	const struct special_tokens *sp = &the.tokenizer.vocab.special;
 	int32_t end;
 
+	the.tokenizer.nfc = nfc;
 	if (sp->mask < 0)
 		return err_set(err, "the vocabulary has no mask token");
 	if (encode_context(&end, err) < 0)
