@@ -23,18 +23,19 @@ map_fd(struct gguf_file *f, int fd, const char *path, struct err *err)
 	void *map;
 
 	if (fstat(fd, &st) < 0)
-		return err_sys(err, "cannot read");
+		return err_sys(err, "cannot read '%s'", path);
 	if (S_ISDIR(st.st_mode))
-		return err_set(err, "cannot read: is a directory");
+		return err_set(err, "cannot read '%s': is a directory", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, "cannot read: not a regular file");
+		return err_set(
+		    err, "cannot read '%s': not a regular file", path);
 	if (st.st_size == 0)
-		return err_set(err, "the file is empty");
+		return err_set(err, "%s: the file is empty", path);
 	if ((uintmax_t)st.st_size > SIZE_MAX / 2)
-		return err_set(err, "the file is too large to be mapped");
+		return err_set(err, "cannot map '%s': too large", path);
 	map = mapped_open(fd, (size_t)st.st_size, PROT_READ, path);
 	if (!map)
-		return err_sys(err, "cannot map");
+		return err_sys(err, "cannot map '%s'", path);
 	f->map = map;
 	f->size = (uint64_t)st.st_size;
 	return 0;
@@ -48,7 +49,7 @@ map_file(struct gguf_file *f, const char *path, struct err *err)
 	int rc;
 
 	if (fd < 0)
-		return err_sys(err, "cannot open");
+		return err_sys(err, "cannot open '%s'", path);
 	rc = map_fd(f, fd, path, err);
 	close(fd);
 	return rc;
@@ -67,10 +68,13 @@ open_one(struct gguf *g, const char *path, struct err *err)
 		return err_set(err, "%s: out of memory", path);
 	}
 	g->n_files = 1;
-	if (map_file(g->file, path, err) < 0 || gguf_parse(g, err) < 0 ||
-	    gguf_index_tensors(g, err) < 0) {
+	if (map_file(g->file, path, err) < 0) {
 		gguf_close(g);
-		return err_prefix(err, "%s", *path ? path : "''");
+		return -1;
+	}
+	if (gguf_parse(g, err) < 0 || gguf_index_tensors(g, err) < 0) {
+		gguf_close(g);
+		return err_prefix(err, "%s", path);
 	}
 	return 0;
 }

@@ -73,8 +73,10 @@ io_read_all(int fd, void *buf, size_t n)
 }
 
 int
-io_slurp(int fd, const char *what, char **buf, size_t *len, struct err *err)
+io_slurp(int fd, const char *path, char **buf, size_t *len, struct err *err)
 {
+	const char *what = path ? path : "standard input";
+	const char *quote = path ? "'" : "";
 	size_t cap = 65536, n = 0;
 	char *p = malloc(cap), *q;
 	ssize_t r;
@@ -83,7 +85,8 @@ io_slurp(int fd, const char *what, char **buf, size_t *len, struct err *err)
 		r = io_read_all(fd, p + n, cap - n - 1);
 		if (r < 0) {
 			free(p);
-			return err_sys(err, "cannot read %s", what);
+			return err_sys(
+			    err, "cannot read %s%s%s", quote, what, quote);
 		}
 		n += (size_t)r;
 		if (n < cap - 1) {
@@ -94,8 +97,9 @@ io_slurp(int fd, const char *what, char **buf, size_t *len, struct err *err)
 		}
 		if (cap >= IO_MAX_FILE) {
 			free(p);
-			return err_set(err, "cannot read %s: more than %d MiB",
-			    what, IO_MAX_FILE >> 20);
+			return err_set(err,
+			    "cannot read %s%s%s: more than %d MiB", quote,
+			    what, quote, IO_MAX_FILE >> 20);
 		}
 		cap *= 2;
 		q = realloc(p, cap);
@@ -103,7 +107,8 @@ io_slurp(int fd, const char *what, char **buf, size_t *len, struct err *err)
 			free(p);
 		p = q;
 	}
-	return err_set(err, "cannot read %s: out of memory", what);
+	return err_set(
+	    err, "cannot read %s%s%s: out of memory", quote, what, quote);
 }
 
 int
@@ -112,7 +117,7 @@ io_slurp_file(const char *path, char **buf, size_t *len, struct err *err)
 	int fd, rc;
 
 	if (!strcmp(path, "-"))
-		return io_slurp(0, "standard input", buf, len, err);
+		return io_slurp(0, NULL, buf, len, err);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys(err, "cannot open '%s'", path);

@@ -26,9 +26,10 @@ enum { IO_MAX_LINE = 1 << 26, IO_MAX_FILE = 1 << 29 };
 
 /*
  * Read a descriptor to its end into *buf (malloc, NUL-terminated, owned by the
- * caller), of IO_MAX_FILE bytes at most.  `what` names it in errors.  0 or -1.
+ * caller), of IO_MAX_FILE bytes at most.  `path` names it in errors; NULL:
+ * standard input.  0 or -1.
  */
-int io_slurp(int fd, const char *what, char **buf, size_t *len,
+int io_slurp(int fd, const char *path, char **buf, size_t *len,
     struct err *err);
 
 /* The same for a path; "-" is standard input. */

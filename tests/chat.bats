@@ -192,7 +192,7 @@ $usage" dllm-chat -- true
 $usage" dllm-chat --model "$llada"
 	fails 2 "dllm-chat: ERROR: --template 'x': not one of llada, chatml
 $usage" chat "$llada" --template x
-	fails 1 'dllm-chat: ERROR: no.gguf: cannot open: No such file or directory' \
+	fails 1 "dllm-chat: ERROR: cannot open 'no.gguf': No such file or directory" \
 	    chat no.gguf
 	echo one >in
 	fails 1 "dllm-chat: ERROR: cannot run './none': No such file or directory" \

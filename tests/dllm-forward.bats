@@ -246,7 +246,7 @@ $usage" ]
 }
 
 @test "files that are no models" {
-	fails 1 'dllm-forward: ERROR: nope: cannot open: No such file or directory' \
+	fails 1 "dllm-forward: ERROR: cannot open 'nope': No such file or directory" \
 		dllm-forward --model nope
 	head -c 500000 "$llada" >cut.gguf
 	run --separate-stderr dllm-forward --model cut.gguf <hello

@@ -458,7 +458,7 @@ is NaN" nan $l
 		dllm-sample -- fake-forward </dev/zero
 	fails 1 'dllm-sample: ERROR: cannot read from cat: Message too long' \
 		dllm-sample -- cat /dev/zero <in
-	fails 1 'dllm-sample: ERROR: cannot read /dev/zero: more than 512 MiB' \
+	fails 1 "dllm-sample: ERROR: cannot read '/dev/zero': more than 512 MiB" \
 		dllm-sample --step 0 --prompt-length 1 --plan \
 		--greeting /dev/zero <in
 }

@@ -147,7 +147,7 @@ interrupted() {
 	[ "$output" = '2 + 3 = 5.' ]
 	[ "$(printf '%s\n' "$stderr" | grep -c '^step ')" -eq 13 ]
 	[[ $stderr = *'2 + 3 = 5.'* ]]
-	fails 1 "tok-encode: ERROR: no.gguf: cannot open: No such file or directory" \
+	fails 1 "tok-encode: ERROR: cannot open 'no.gguf': No such file or directory" \
 	    dllm run --watch -m no.gguf x
 	run --separate-stderr dllm run --watch -n 12 --steps 0 x
 	[ "$status" -eq 2 ]
@@ -209,7 +209,7 @@ interrupted() {
 }
 
 @test "dllm run: what fails, says so once" {
-	fails 1 'tok-encode: ERROR: no.gguf: cannot open: No such file or directory' \
+	fails 1 "tok-encode: ERROR: cannot open 'no.gguf': No such file or directory" \
 	    dllm run --model no.gguf x
 	head -c 3000000 "$model" >cut.gguf
 	run --separate-stderr dllm run --model cut.gguf x

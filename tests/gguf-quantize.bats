@@ -211,7 +211,7 @@ $usage" gguf-quantize --model "$f16" --type Q8_0 --output x --dry-run
 	run --separate-stderr gguf-quantize --model "$f16" --output x
 	[ "$status" -eq 2 ]
 	[ "${stderr_lines[1]}" = "$usage" ]
-	fails 1 "gguf-quantize: ERROR: none: cannot open: No such file or directory" \
+	fails 1 "gguf-quantize: ERROR: cannot open 'none': No such file or directory" \
 	    gguf-quantize --model none --type Q8_0 --output x
 	cp "$golden/gguf/any-nested-array.gguf" .
 	fails 1 "gguf-quantize: ERROR: any-nested-array.gguf: key n at byte 24: arrays of arrays are not supported" \

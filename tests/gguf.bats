@@ -75,17 +75,17 @@ offset() {
 	mkdir dir
 	mkfifo fifo
 	: >empty
-	fails 1 "gguf-inspect: ERROR: dir: cannot read: is a directory" \
+	fails 1 "gguf-inspect: ERROR: cannot read 'dir': is a directory" \
 		gguf-inspect dir
-	fails 1 "gguf-inspect: ERROR: fifo: cannot read: not a regular file" \
+	fails 1 "gguf-inspect: ERROR: cannot read 'fifo': not a regular file" \
 		gguf-inspect fifo
-	fails 1 "gguf-inspect: ERROR: /dev/zero: cannot read: not a regular file" \
+	fails 1 "gguf-inspect: ERROR: cannot read '/dev/zero': not a regular file" \
 		gguf-inspect /dev/zero
 	fails 1 "gguf-inspect: ERROR: empty: the file is empty" \
 		gguf-inspect empty
-	fails 1 "gguf-inspect: ERROR: '': cannot open: No such file or directory" \
+	fails 1 "gguf-inspect: ERROR: cannot open '': No such file or directory" \
 	    gguf-inspect ''
-	fails 1 "gguf-inspect: ERROR: none: cannot open: No such file or directory" \
+	fails 1 "gguf-inspect: ERROR: cannot open 'none': No such file or directory" \
 		gguf-inspect none
 }
 

@@ -185,7 +185,7 @@ $usage" dllm-infill --model "$llada" --text a
 @test "dllm-infill: what fails, says so" {
 	fails 1 "dllm-infill: ERROR: cannot open 'no': No such file or directory" \
 	    infill --text-file no
-	fails 1 'dllm-infill: ERROR: no.gguf: cannot open: No such file or directory' \
+	fails 1 "dllm-infill: ERROR: cannot open 'no.gguf': No such file or directory" \
 	    dllm-infill --model no.gguf --text '[MASK]' -- ./fill
 	fails 1 "dllm-infill: ERROR: cannot run './none': No such file or directory" \
 	    dllm-infill --model "$llada" --text '[MASK]' -- ./none

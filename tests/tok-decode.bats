@@ -187,7 +187,7 @@ $usage" decode --json --lines
 $usage" decode --json --null
 	fails 2 "tok-decode: ERROR: unexpected argument '72'
 $usage" decode 72
-	fails 1 'tok-decode: ERROR: nope: cannot open: No such file or directory' \
+	fails 1 "tok-decode: ERROR: cannot open 'nope': No such file or directory" \
 	    tok-decode --model nope
 	closed() { "$@" <&-; }
 	fails 1 'tok-decode: ERROR: cannot read standard input: Bad file descriptor' \

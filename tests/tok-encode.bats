@@ -233,13 +233,13 @@ $usage" tok-encode --prompt x
 }
 
 @test "tok-encode: files that are missing or no messages" {
-	fails 1 'tok-encode: ERROR: nope: cannot open: No such file or directory' \
+	fails 1 "tok-encode: ERROR: cannot open 'nope': No such file or directory" \
 	    tok-encode --model nope --prompt x
 	fails 1 "tok-encode: ERROR: cannot open 'nope': No such file or directory" \
 	    encode --prompt-file nope
 	fails 1 "tok-encode: ERROR: cannot open 'nope': No such file or directory" \
 	    encode --messages nope
-	fails 1 'tok-encode: ERROR: cannot read .: Is a directory' encode --prompt-file .
+	fails 1 "tok-encode: ERROR: cannot read '.': Is a directory" encode --prompt-file .
 	closed() { "$@" <&-; }
 	fails 1 'tok-encode: ERROR: cannot read standard input: Bad file descriptor' \
 	    closed encode

@@ -98,7 +98,7 @@ B'
 @test "dllm-watch: failures" {
 	fails 2 'dllm-watch: ERROR: --model is required
 dllm-watch: usage: dllm-watch --model PATH [OPTION...] [FILE]' dllm-watch
-	fails 1 "dllm-watch: ERROR: missing: cannot open: No such file or directory" \
+	fails 1 "dllm-watch: ERROR: cannot open 'missing': No such file or directory" \
 	    dllm-watch --model "$model" missing
 	printf '{"step":0}\n' >t
 	fails 1 'dllm-watch: ERROR: t: line 1: not a step trace' \

@@ -275,7 +275,9 @@ watch_file(struct watch *w, FILE *f, const char *name, struct err *err)
 
 	while (r == 0 && (got = io_line(f, &line, &cap, &len)) != 0) {
 		if (got < 0)
-			r = err_sys(err, "cannot read %s", name);
+			r = err_sys(err, f == stdin ? "cannot read %s" :
+			                              "cannot read '%s'",
+			    name);
 		else if (got == 2)
 			r = err_set(err, "%s ended inside a line", name);
 		else if (take_line(w, line, len, n++ > 0, err) < 0)
@@ -332,7 +334,7 @@ main(int argc, char **argv)
 	if (path && strcmp(path, "-")) {
 		f = fopen(path, "r");
 		if (!f) {
-			err_sys(&err, "%s: cannot open", path);
+			err_sys(&err, "cannot open '%s'", path);
 			tool_fail(&err);
 		}
 	}
