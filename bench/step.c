@@ -22,13 +22,14 @@
 #include "peak.h"
 #include "report.h"
 #include "tool.h"
+#include "warm.h"
 
 enum { MAX_LIST = 64 };
 
 static const char *model_path, *group, *length_list = "148", *output;
 static const char *row_list = "all", *thread_list = "1";
 static uint64_t repeat = 5;
-static int float_activations, have_model;
+static int warming = 1, float_activations, have_model;
 static const char *const activations[] = { "q8", "f32", NULL };
 
 static const struct opt options[] = {
@@ -46,6 +47,8 @@ static const struct opt options[] = {
 	    .help = "kernel group (default the best)" },
 	{ "activations", OPT_WORD, &float_activations, .arg = "q8|f32",
 	    .words = activations, .help = "default q8" },
+	{ "no-warm", OPT_CLEAR, &warming,
+	    .help = "leave page faults to the first step" },
 	{ "output", OPT_STR, &output, .arg = "FILE",
 	    .help = "write there, not to standard output" },
 	{ 0 }
@@ -74,6 +77,7 @@ ascending(const void *a, const void *b)
 /* Each number of threads has a forward pass of its own. */
 struct bench {
 	struct model m;
+	struct warm *warm;
 	struct pool *pool;
 	struct forward *f;
 	struct forward_options o;
@@ -229,6 +233,7 @@ open_model(struct bench *b, size_t most, struct err *err)
 	if (kern_select(&b->o.kern, group, cpu_flags(), err) != KERN_OK ||
 	    model_open(&b->m, model_path, err) < 0)
 		return -1;
+	b->warm = warming ? warm_start(&b->m.gguf) : NULL;
 	b->id = malloc(most * sizeof *b->id);
 	b->out = malloc(most * b->m.n_vocab * sizeof *b->out);
 	if (!b->id || !b->out)
@@ -294,6 +299,7 @@ main(int argc, char **argv)
 	}
 	if (results_end(&to, &err) < 0)
 		tool_fail(&err);
+	warm_stop(b.warm);
 	model_close(&b.m);
 	free(b.id);
 	free(b.out);

@@ -19,6 +19,7 @@
 #include "sysinfo.h"
 #include "tokline.h"
 #include "tool_kern.h"
+#include "warm.h"
 
 enum { DEFAULT_MAX_LENGTH = 4096 };
 
@@ -66,6 +67,7 @@ struct run {
 	const struct kern *kern;
 	struct pool *pool;
 	struct forward *f;
+	struct warm *warm;
 	struct ranges rows; /* of --rows */
 };
 
@@ -158,11 +160,13 @@ open_all(struct run *r)
 	        forward_bytes(r->f, o.max_length), sysinfo_memory(),
 	        &err) < 0)
 		tool_fail(&err);
+	r->warm = warm_start(&r->m.gguf);
 }
 
 static void
 close_all(struct run *r)
 {
+	warm_stop(r->warm);
 	forward_close(r->f);
 	pool_close(r->pool);
 	model_close(&r->m);
