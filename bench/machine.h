@@ -2,7 +2,8 @@
  * Result files.  Each is one object, {"bench":NAME,"machine":{...},...}, with a
  * line for each of its results; machine says what is needed to understand them
  * later: CPU and its flags, compiler and its flags, commit (and whether the
- * tree differed from it), date, command, and how busy the machine was.
+ * tree differed from it), date, command, and how busy the machine was with
+ * other things: its load, and the CPUs in use just before.
  */
 #ifndef MACHINE_H
 #define MACHINE_H
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "busy.h"
 #include "cpu.h"
 #include "io.h"
 #include "json.h"
@@ -49,6 +51,7 @@ machine_put(FILE *out, int argc, char **argv)
 	char line[4096], command[4096] = "";
 	unsigned flags = cpu_flags();
 	time_t now = time(NULL);
+	double busy = busy_now();
 
 	fprintf(out, "\"machine\":{");
 	machine_ask("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo", line,
@@ -79,6 +82,7 @@ machine_put(FILE *out, int argc, char **argv)
 	machine_string(out, "command", command);
 	machine_ask("cut -d' ' -f1 /proc/loadavg", line, sizeof line);
 	machine_string(out, "load", line);
+	fprintf(out, "\"busy\":%.2f,", busy);
 	fprintf(out, "\"cores\":%u},\n", sysinfo_cores());
 }
 

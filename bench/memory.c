@@ -1,14 +1,25 @@
 /*
- * memory: what real models need, by the count that dllm-forward makes before
- * it loads one: the file and the activations of a canvas.  JSON on standard
- * output, for bench/results/memory.json.  No weights are needed.
+ * What real models need, by the count that dllm-forward makes before it loads
+ * one: the file and the activations of a canvas.  A result for each model.  No
+ * weights are needed.
  *
  * Shapes: config.json of LLaDA-8B and Dream-7B.  Files: tensor data of their
  * Q4_K_M and F16 files by llama.cpp's rule for that mix.
  */
-#include <stdio.h>
+#define PROG "memory"
+#define USAGE "memory [options]"
 
 #include "forward.h"
+#include "machine.h"
+#include "tool.h"
+
+static const char *output;
+
+static const struct opt options[] = {
+	{ "output", OPT_STR, &output, .arg = "FILE",
+	    .help = "write there, not to standard output" },
+	{ 0 }
+};
 
 struct shape {
 	const char *name;
@@ -22,8 +33,8 @@ static const struct shape shapes[] = {
 };
 
 static int
-print(const struct shape *s, struct pool *pool, const struct kern *kern,
-    struct err *err)
+measure(struct results *to, const struct shape *s, struct pool *pool,
+    const struct kern *kern, struct err *err)
 {
 	static struct layer layers[64];
 	struct model m = { .family = NULL, .layer = layers };
@@ -42,8 +53,9 @@ print(const struct shape *s, struct pool *pool, const struct kern *kern,
 	m.context = o.max_length;
 	if (forward_open(&f, &m, &o, err) < 0)
 		return -1;
-	printf("{\"model\": \"%s\", \"file_gb\": %.1f, "
-	       "\"gb_at_512\": %.1f, \"gb_at_4096\": %.1f}",
+	results_next(to);
+	fprintf(to->f, "{\"model\":\"%s\",\"file_gb\":%.1f,"
+	               "\"gb_at_512\":%.1f,\"gb_at_4096\":%.1f}",
 	    s->name, s->file / 1e9,
 	    (s->file + (double)forward_bytes(f, 512)) / 1e9,
 	    (s->file + (double)forward_bytes(f, 4096)) / 1e9);
@@ -52,26 +64,24 @@ print(const struct shape *s, struct pool *pool, const struct kern *kern,
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct err err = { 0 };
+	struct results to;
 	const struct kern *kern;
 	struct pool *pool;
 
+	tool_no_operands(tool_start(options, argc, argv,
+	    "Count the memory that real models need."), argc, argv);
 	if (kern_select(&kern, NULL, 0, &err) != KERN_OK ||
-	    pool_open(&pool, 1, &err) < 0)
-		goto fail;
-	printf("{\n\"bench\": \"memory\",\n\"models\": [\n");
-	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-		if (i)
-			printf(",\n");
-		if (print(&shapes[i], pool, kern, &err) < 0)
-			goto fail;
-	}
-	printf("\n]\n}\n");
+	    pool_open(&pool, 1, &err) < 0 ||
+	    results_begin(&to, output, "memory", argc, argv, &err) < 0)
+		tool_fail(&err);
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		if (measure(&to, &shapes[i], pool, kern, &err) < 0)
+			tool_fail(&err);
+	if (results_end(&to, &err) < 0)
+		tool_fail(&err);
 	pool_close(pool);
-	return 0;
-fail:
-	fprintf(stderr, "memory: ERROR: %s\n", err.msg);
-	return 1;
+	return tool_finish();
 }

@@ -14,6 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
+machine "bench/outliers.sh${1:+ $1}" >"$dir/machine"
 cd "$dir"
 
 # fact NAME FILE [npy-cmp OPTION...]: a number of the comparison with ref.npy
@@ -26,7 +27,7 @@ fact() {
 
 # record WAY FILE: distances over the control tokens' rows and the others
 record() {
-	printf '%s\n  {"shape":"%s","layers":%s,"type":"Q4_K_M","outliers":%s' \
+	printf '%s\n{"shape":"%s","layers":%s,"type":"Q4_K_M","outliers":%s' \
 		"$separator" "$shape" "$layers" "$n"
 	printf ',"way":"%s","rel_l2":%.3g,"rel_l2_control":%.3g' "$1" \
 		"$(fact rel_l2 "$2")" "$(fact rel_l2 "$2" --rows "$control")"
@@ -50,7 +51,7 @@ measure() {
 	record 'one scale per 256' scale-256.npy
 }
 
-printf '{"bench":"outliers","results":['
+printf '{"bench":"outliers",\n%s\n"results":[' "$(cat machine)"
 separator=
 for shape in llada-8b dream-7b; do
 	# a turn: control tokens, text, line feeds, masks at the end

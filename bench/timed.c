@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "clock.h"
+#include "busy.h"
 #include "tool.h"
 
 enum { QUIET = 10 }; /* hundredths of a CPU: the machine's own noise */
@@ -41,36 +41,6 @@ pass_on(int sig)
 {
 	if (child > 0)
 		kill((pid_t)child, sig);
-}
-
-/* CPU seconds that all CPUs have spent so far on anything; 0 if unknown. */
-static double
-busy_seconds(void)
-{
-	unsigned long long user, nice, sys, idle, wait, irq, soft, steal;
-	FILE *f = fopen("/proc/stat", "r");
-	int got = 0;
-
-	if (f) {
-		got = fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu",
-		    &user, &nice, &sys, &idle, &wait, &irq, &soft, &steal);
-		fclose(f);
-	}
-	if (got != 8)
-		return 0;
-	return (double)(user + nice + sys + irq + soft + steal) /
-	    (double)sysconf(_SC_CLK_TCK);
-}
-
-/* CPUs busy over half a second. */
-static double
-busy_now(void)
-{
-	struct timespec half = { .tv_nsec = 500000000 };
-	double start = now_ms(), busy = busy_seconds();
-
-	nanosleep(&half, NULL);
-	return (busy_seconds() - busy) / (now_ms() - start) * 1e3;
 }
 
 static double

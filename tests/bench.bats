@@ -20,7 +20,7 @@ results() {
 complete() {
 	[ "$(head -n 1 "$1")" = "{\"bench\":\"$2\"," ]
 	for key in cpu flags groups compiler cflags commit dirty date command \
-	    load cores; do
+	    load busy cores; do
 		sed -n 2p "$1" | grep -q "\"$key\":" || {
 			printf '%s: no %s\n' "$1" "$key" >&2
 			return 1

@@ -45,7 +45,7 @@ field() {
 		field percent <"$result" | awk -v w="$want" -v m="$margin" \
 		    '{ exit !($1 >= w - m && $1 <= w + m) }'
 		field wall_s <"$result" | awk '{ exit !($1 > 0 && $1 < 600) }'
-		grep -q '"dirty": false' "$result"
+		grep -q '"dirty": *false' "$result"
 	done
 }
 
