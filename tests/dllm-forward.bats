@@ -291,6 +291,32 @@ $usage" ]
 	rm huge.gguf
 }
 
+# required OPTION...: $REPLY is what a model is said to need, in 0.1 GB
+required() {
+	run --separate-stderr dllm-forward --threads 1 "$@" <hello
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
+	# behind a warning that the model's context is shorter
+	[[ ${stderr##*$'\n'} =~ ^'dllm-forward: ERROR: model requires '([0-9]+)'.'([0-9])' GB but available memory is '[0-9]+'.'[0-9]' GB'$ ]]
+	REPLY=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
+}
+
+@test "the logits that are held count as memory" {
+	local least args=(--model huge.gguf --max-length 1048576)
+	tiny-model --huge --output huge.gguf
+	required "${args[@]}" --serve
+	least=$REPLY
+	required "${args[@]}" --rows 0:1
+	[ "$REPLY" -eq "$least" ]
+	# 1048576 rows of 272 logits are 1.14 GB
+	for o in '' '--rows 0:1048576' '--dump d' '--serve --logits x'; do
+		# shellcheck disable=SC2086 # several words
+		required "${args[@]}" $o
+		[ $((REPLY - least)) -eq 11 ] || [ $((REPLY - least)) -eq 12 ]
+	done
+	rm huge.gguf
+}
+
 @test "numbers that are not finite are errors, wherever they arise" {
 	while read -r tensor stage position; do
 		tiny-model --nan "$tensor" --output nan.gguf

@@ -131,6 +131,19 @@ warn_about(const struct run *r)
 	}
 }
 
+/* Bytes of logits that are held at once; a shared file is its owner's. */
+static uint64_t
+logits_bytes(const struct run *r)
+{
+	uint64_t rows = max_length;
+
+	if (serving && !logits_path && rows > FORWARD_ROWS)
+		rows = FORWARD_ROWS; /* for statistics */
+	if (rows_text && rows > r->rows.total)
+		rows = r->rows.total;
+	return rows * r->m.n_vocab * sizeof(float);
+}
+
 static void
 open_all(struct run *r)
 {
@@ -157,8 +170,8 @@ open_all(struct run *r)
 	if (forward_open(&r->f, &r->m, &o, &err) < 0)
 		tool_fail(&err);
 	if (memory_check && model_check_memory(r->m.file_bytes +
-	        forward_bytes(r->f, o.max_length), sysinfo_memory(),
-	        &err) < 0)
+	        forward_bytes(r->f, o.max_length) + logits_bytes(r),
+	        sysinfo_memory(), &err) < 0)
 		tool_fail(&err);
 	r->warm = warm_start(&r->m.gguf);
 }
