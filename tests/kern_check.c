@@ -6,6 +6,7 @@
  * that are wrong on purpose must be caught.
  *
  *   kern_check [--seed N]
+ *   kern_check --bench     times instead of checks
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -20,6 +21,7 @@
 #include "cpu.h"
 #include "expand.h"
 #include "kern.h"
+#include "kern_bench.h"
 #include "opt.h"
 #include "tap.h"
 
@@ -721,6 +723,18 @@ test_selection(void)
 		    "%s is a group's name", kern_names[i]);
 }
 
+static int
+bench_groups(unsigned flags)
+{
+	const struct kern *k;
+	struct err no = { 0 };
+
+	for (int i = 0; kern_names[i]; i++)
+		if (kern_select(&k, kern_names[i], flags, &no) == KERN_OK)
+			kern_bench(k, ref);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -734,6 +748,8 @@ main(int argc, char **argv)
 	if (note == MAP_FAILED ||
 	    kern_select(&ref, "scalar", flags, &err) != KERN_OK)
 		return 2;
+	if (argc == 2 && !strcmp(argv[1], "--bench"))
+		return bench_groups(flags);
 	test_selection();
 	self_test();
 	for (int i = 0; kern_names[i]; i++)
