@@ -21,10 +21,13 @@
 
 enum { BATCH = 1 << 16 }; /* bytes drawn at a time, at least one block */
 
-static const char *const families[] = { "llada", "dream", NULL };
-enum { LLADA, DREAM };
-static const char *const shapes[] = { "tiny", "llada-8b", "dream-7b", NULL };
-enum { TINY, LLADA_8B, DREAM_7B };
+/* iLLaDA: llada's architecture, its special tokens at the very beginning. */
+static const char *const families[] = { "llada", "dream", "illada", NULL };
+enum { LLADA, DREAM, ILLADA };
+static const char *const archs[] = { "llada", "dream", "llada" };
+static const char *const shapes[] = { "tiny", "llada-8b", "dream-7b",
+	"illada-8b", NULL };
+enum { TINY, LLADA_8B, DREAM_7B, ILLADA_8B };
 
 struct shape {
 	int family;
@@ -38,6 +41,8 @@ static const struct shape presets[] = {
 	    5e5f },
 	[DREAM_7B] = { DREAM, 28, 3584, 18944, 28, 4, 152064, 131072, 1e-6f,
 	    1e6f },
+	[ILLADA_8B] = { ILLADA, 32, 4096, 14336, 32, 8, 155136, 8192, 1e-5f,
+	    5e5f },
 };
 
 /* Of --type: a type for all matrices, or a rule by tensor and layer. */
@@ -269,8 +274,22 @@ static const struct special {
 	{ DREAM, NULL, "<|im_end|>", 151645, 6 },
 	{ DREAM, "bos", "<|beginoftext|>", 151665, 2 },
 	{ DREAM, "mask", "<|mask|>", 151666, 1 },
+	{ ILLADA, "bos", "<|startoftext|>", 0, 0 },
+	{ ILLADA, "padding", "<|pad|>", 1, 0 },
+	{ ILLADA, "eos", "<|endoftext|>", 2, 0 },
+	{ ILLADA, NULL, "<|start_header_id|>", 3, 0 },
+	{ ILLADA, NULL, "<|end_header_id|>", 4, 0 },
+	{ ILLADA, "mask", "<|mdm_mask|>", 5, 0 },
+	{ ILLADA, NULL, "<|eot_id|>", 6, 0 },
 };
 enum { N_SPECIALS = sizeof specials / sizeof *specials };
+
+/* The token of byte 0; the others follow. */
+static uint64_t
+first_byte(const struct shape *s)
+{
+	return s->family == ILLADA ? 7 : 0;
+}
 
 static uint32_t
 special_id(const struct shape *s, const struct special *p)
@@ -295,7 +314,6 @@ special_at(const struct shape *s, uint64_t id)
  * layer, where gate and up both answer to such a channel, a few elements are
  * larger still.  The mask token has none.
  */
-enum { LINE_FEED = 10 };
 static const float massive = 1000;
 
 /* Outlier k of N among n, spread evenly. */
@@ -316,7 +334,7 @@ plant_embd(const struct model *m, uint64_t r, float *row)
 {
 	const struct special *p = special_at(&m->s, r);
 
-	if (r != LINE_FEED && (!p || (p->key && !strcmp(p->key, "mask"))))
+	if (r != first_byte(&m->s) + '\n' && (!p || (p->key && !strcmp(p->key, "mask"))))
 		return 0;
 	for (uint64_t k = 0; k < m->outliers; k++)
 		row[spot(m, k, m->s.embd)] = sign(k) * massive;
@@ -424,6 +442,7 @@ static void
 put_tokens(struct model *m)
 {
 	const struct special *p;
+	uint64_t from = first_byte(&m->s);
 	char text[32];
 	size_t n;
 
@@ -432,8 +451,8 @@ put_tokens(struct model *m)
 		p = special_at(&m->s, i);
 		if (p)
 			n = (size_t)snprintf(text, sizeof text, "%s", p->text);
-		else if (i < 256)
-			n = byte_text((unsigned)i, text);
+		else if (i < from + 256)
+			n = byte_text((unsigned)(i - from), text);
 		else
 			n = (size_t)snprintf(text, sizeof text, "[PAD%llu]",
 			    (unsigned long long)i);
@@ -443,7 +462,7 @@ put_tokens(struct model *m)
 	    &m->w, "tokenizer.ggml.token_type", GGUF_I32, m->s.vocab);
 	for (uint64_t i = 0; i < m->s.vocab; i++)
 		gguf_item_i32(&m->w, special_at(&m->s, i) ? 3
-				     : i < 256		  ? 1
+				     : i < from + 256	  ? 1
 							  : 5);
 }
 
@@ -477,8 +496,8 @@ put_metadata(struct model *m)
 	char key[64];
 
 #define KEY(part)                                                              \
-	(snprintf(key, sizeof key, "%s." part, families[s->family]), key)
-	gguf_put_str(w, "general.architecture", families[s->family]);
+	(snprintf(key, sizeof key, "%s." part, archs[s->family]), key)
+	gguf_put_str(w, "general.architecture", archs[s->family]);
 	gguf_put_str(w, "general.name", "random weights");
 	gguf_put_u32(w, KEY("block_count"), (uint32_t)s->layers);
 	gguf_put_u32(w, KEY("context_length"), (uint32_t)s->context);
@@ -493,7 +512,7 @@ put_metadata(struct model *m)
 	gguf_put_u32(w, KEY("vocab_size"), (uint32_t)s->vocab);
 	gguf_put_bool(w, KEY("attention.causal"), 0);
 #undef KEY
-	if (s->family == LLADA)
+	if (s->family != DREAM)
 		gguf_put_bool(w, "diffusion.shift_logits", 0);
 	if (m->mix >= MIX)
 		gguf_put_u32(w, "general.file_type",
@@ -636,9 +655,10 @@ main(int argc, char **argv)
 	int shape = TINY, mix = 0, family = -1, have_output = 0;
 	const struct opt opts[] = {
 		{ "shape", OPT_WORD, &shape, "S",
-		    "tiny, llada-8b or dream-7b; the options below change it",
+		    "tiny, llada-8b, dream-7b or illada-8b; the options below "
+		    "change it",
 		    .words = shapes },
-		{ "family", OPT_WORD, &family, "F", "llada or dream",
+		{ "family", OPT_WORD, &family, "F", "llada, dream or illada",
 		    .words = families },
 		{ "layers", OPT_UINT, &s.layers, "N", "layers", .min = 1,
 		    .max = 512 },
@@ -670,6 +690,7 @@ main(int argc, char **argv)
 	tool_no_operands(rest, argc, argv);
 	m.s = presets[shape];
 	override(&m.s, &s, family);
+	m.tied |= shape == ILLADA_8B;
 	m.mix = mix_types[mix];
 	check_shape(&m);
 	if (write_model(&m, output, &err) < 0)
