@@ -35,6 +35,9 @@ last_line() {
 	printf '@test "good" { true; }\n@test "skipped" { skip why; }\n' >a.bats
 	run_tests "$PWD/unit" "$PWD/a.bats"
 	last_line 0 '2 passed, 0 failed, 2 skipped'
+	# by name and reason
+	grep -qx '    b # SKIP why' <<<"$output"
+	grep -qx '    skipped # skip why' <<<"$output"
 }
 
 @test "tests/run: a failing bats test fails the run and is shown in full" {
