@@ -10,8 +10,8 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
-# settings: from golden data on standard input, each kind of generation once: what its lines
-# contain, a tab, the options of dllm-sample
+# settings: from golden data on standard input, each kind of generation once:
+# what its lines contain, a tab, the options of dllm-sample
 settings() {
 	sed -n '
 	s/.*\("block_length": \([0-9]*\), "steps": \([0-9]*\),\).*/\1	--block-length \2 --steps \3/p
@@ -20,9 +20,10 @@ settings() {
 }
 
 # compare MODEL FILE E EVERY FORWARD-OPTION...: generate anew every EVERYth line
-# of the golden data of MODEL; E is the largest error of a logit
+# of the golden data of MODEL, in turn with 1, 2 and 7 threads; E is the largest
+# error of a logit
 compare() {
-	local model=$1 file=$2 e=$3 every=$4 lines options
+	local model=$1 file=$2 e=$3 every=$4 lines options turn=0
 	shift 4
 	case $BUILD in
 	*/sanitize) every=12 ;;
@@ -30,22 +31,41 @@ compare() {
 	[ "${GENERATIONS-}" != all ] || every=1
 	settings <"$golden/generate/$model.jsonl" >kinds
 	[ -s kinds ]
+	: >compared
 	while IFS=$'\t' read -r lines options <&9; do
-		grep -F "$lines" "$golden/generate/$model.jsonl" |
-			awk -v n="$every" '(NR - 1) % n == 0' >want
-		sed 's/.*"prompt_ids": \[\([0-9, ]*\)\].*/\1/; s/,//g' want \
-		    >prompts
-		sed 's/.*"text": "\([^"]*\)".*/\1/' want >texts
-		[ "$(wc -l <texts)" -ge 1 ]
-		# shellcheck disable=SC2086 # several options
-		dllm-sample --max-tokens 64 $options --no-early-stop \
-		    --trace trace -- \
-		    dllm-forward --serve --model "$models/$file" "$@" \
-		    <prompts >ids
-		tok-decode --model "$models/$file" --lines --stop <ids >answers
-		diff texts answers >&2
-		generations want trace "$e" >&2
+		for threads in 1 2 7; do
+			grep -F "$lines" "$golden/generate/$model.jsonl" |
+				awk -v n="$every" -v turn=$turn '
+				(NR - 1) % n == 0 && k++ % 3 == turn % 3' >want
+			turn=$((turn + 1))
+			# shellcheck disable=SC2086 # several options
+			[ ! -s want ] || compare_lines "$model" "$file" "$e" \
+			    $options -- --threads $threads "$@"
+		done
+		turn=$((turn + 1))
 	done 9<kinds
+	[ "$(wc -l <compared)" -eq \
+	    $(($(wc -l <kinds) * ((12 + every - 1) / every))) ]
+}
+
+# compare_lines MODEL FILE E OPTION... -- FORWARD-OPTION...: the lines in want
+compare_lines() {
+	local model=$1 file=$2 e=$3 options=()
+	shift 3
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	sed 's/.*"prompt_ids": \[\([0-9, ]*\)\].*/\1/; s/,//g' want >prompts
+	sed 's/.*"text": "\([^"]*\)".*/\1/' want >texts
+	dllm-sample --max-tokens 64 "${options[@]}" --no-early-stop \
+	    --trace trace -- \
+	    dllm-forward --serve --model "$models/$file" "$@" <prompts >ids
+	tok-decode --model "$models/$file" --lines --stop <ids >answers
+	diff texts answers >&2
+	generations want trace "$e" >&2
+	cat want >>compared
 }
 
 @test "generate: pocket-llada-q4_k_m, 8-bit activations" {
