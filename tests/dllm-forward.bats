@@ -29,6 +29,16 @@ shape() {
 	head -c 128 "$1" | sed -n "s/.*'shape': (\([^)]*\)).*/\1/p"
 }
 
+# required OPTION...: $REPLY is what a model is said to need, in 0.1 GB
+required() {
+	run --separate-stderr dllm-forward --threads 1 "$@" <hello
+	[ "$status" -eq 1 ]
+	[ -z "$output" ]
+	# behind a warning that the model's context is shorter
+	[[ ${stderr##*$'\n'} =~ ^'dllm-forward: ERROR: model requires '([0-9]+)'.'([0-9])' GB but available memory is '[0-9]+'.'[0-9]' GB'$ ]]
+	REPLY=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
+}
+
 @test "help and version" {
 	works dllm-forward --help
 	[[ $output == 'usage: dllm-forward [options] --model PATH'* ]]
@@ -289,16 +299,6 @@ $usage" ]
 		</dev/null
 	[[ $output == 'dllm-forward 1 arch=llada '* ]]
 	rm huge.gguf
-}
-
-# required OPTION...: $REPLY is what a model is said to need, in 0.1 GB
-required() {
-	run --separate-stderr dllm-forward --threads 1 "$@" <hello
-	[ "$status" -eq 1 ]
-	[ -z "$output" ]
-	# behind a warning that the model's context is shorter
-	[[ ${stderr##*$'\n'} =~ ^'dllm-forward: ERROR: model requires '([0-9]+)'.'([0-9])' GB but available memory is '[0-9]+'.'[0-9]' GB'$ ]]
-	REPLY=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
 }
 
 @test "the logits that are held count as memory" {
