@@ -9,7 +9,8 @@
 #   make install, uninstall PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
 #   make clean
 #
-# V=1 shows whole commands.
+# V=1 shows whole commands.  To cross-compile set CC, and B to another folder:
+# make CC=aarch64-linux-gnu-gcc B=build/aarch64
 
 -include config.mk
 
@@ -54,13 +55,16 @@ BENCH := $(patsubst bench/%.c,%,$(wildcard bench/*.c))
 LIB   := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c kernels/*.c))
 
 # Kernels are worth optimising harder.  Those for one group of instructions
-# have its name at the end of theirs and hold nothing but kernels; on other
-# architectures they are left out.  Sanitizers make unrolled loops large: a
+# have its name at the end of theirs and hold nothing but kernels; those of
+# other architectures are left out.  Sanitizers make unrolled loops large: a
 # build of minutes without -O1.
 KOPT := $(if $(filter 1,$(SANITIZE)),-O1,-O3)
 $(B)/kernels/%.o: ISA := $(KOPT)
+MACHINE  := $(shell $(CC) -dumpmachine)
 X86_KERN := $(filter %_avx2.o %_avxvnni.o %_avx512vnni.o,$(LIB))
-ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
+ARM_KERN := $(filter %_neon.o %_dotprod.o %_i8mm.o,$(LIB))
+ifneq ($(filter x86_64-%,$(MACHINE)),)
+LIB := $(filter-out $(ARM_KERN),$(LIB))
 X86_AVX2 := $(KOPT) -mavx2 -mfma -mf16c
 X86_512  := $(X86_AVX2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
 $(B)/kernels/kern.o: ISA := $(KOPT) -DKERN_X86
@@ -73,8 +77,13 @@ $(B)/kernels/matmul_avxvnni.evex.o: ISA := $(X86_512) -DKERN_EVEX
 $(B)/%.evex.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call note,CC)$(CC) $(ALLCFLAGS) $(ISA) -MMD -MP -c -o $@ $<
-else
+else ifneq ($(filter aarch64-%,$(MACHINE)),)
 LIB := $(filter-out $(X86_KERN),$(LIB))
+$(B)/kernels/kern.o: ISA := $(KOPT) -DKERN_ARM
+$(B)/kernels/%_dotprod.o: ISA := $(KOPT) -march=armv8.2-a+dotprod
+$(B)/kernels/%_i8mm.o: ISA := $(KOPT) -march=armv8.2-a+i8mm
+else
+LIB := $(filter-out $(X86_KERN) $(ARM_KERN),$(LIB))
 endif
 BINS  := $(TOOLS:%=$(B)/bin/%)
 

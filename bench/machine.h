@@ -49,7 +49,6 @@ static inline void
 machine_put(FILE *out, int argc, char **argv)
 {
 	char line[4096], command[4096] = "";
-	unsigned flags = cpu_flags();
 	time_t now = time(NULL);
 	double busy = busy_now();
 
@@ -60,10 +59,17 @@ machine_put(FILE *out, int argc, char **argv)
 	machine_ask("sed -n 's/^flags[^:]*: //p' /proc/cpuinfo", line,
 	    sizeof line);
 	machine_string(out, "flags", line);
-	snprintf(line, sizeof line, "%s%s%s",
-	    flags & CPU_AVX2 ? "avx2 " : "",
-	    flags & CPU_AVXVNNI ? "avxvnni " : "",
-	    flags & CPU_AVX512VNNI ? "avx512vnni" : "");
+	*line = '\0';
+	for (int i = 1; kern_names[i]; i++) {
+		const struct kern *k;
+		struct err err = { 0 };
+
+		if (kern_select(&k, kern_names[i], cpu_flags(), &err) ==
+		    KERN_OK)
+			snprintf(line + strlen(line),
+			    sizeof line - strlen(line), "%s%s",
+			    *line ? " " : "", kern_names[i]);
+	}
 	machine_string(out, "groups", line);
 	machine_string(out, "compiler", __VERSION__);
 	machine_string(out, "cflags", DLLM_CFLAGS);

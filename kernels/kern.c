@@ -4,9 +4,7 @@
 
 #include "expand.h"
 #include "scalar.h"
-#ifdef KERN_X86
 #include "groups.h"
-#endif
 
 /* Functions that pack, that know the layout of tiles, and that do the rest. */
 #define TABLE(name_, lanes_, pack, tiles, product, floats) \
@@ -41,6 +39,21 @@ static const struct kern evexvnni =
     TABLE("evexvnni", 16, avx2, avxvnni, evexvnni, avx2);
 static const struct kern avx512vnni = TABLE("avx512vnni", 16, avx512vnni,
     avx512vnni, avx512vnni, avx512vnni);
+#define X86(table) &(table)
+#else
+#define X86(table) NULL
+#endif
+
+#ifdef KERN_ARM
+#define decode_i8mm decode_neon
+
+static const struct kern neon = TABLE("neon", 16, neon, neon, neon, neon);
+static const struct kern dotprod =
+    TABLE("dotprod", 16, neon, neon, dotprod, neon);
+static const struct kern i8mm = TABLE("i8mm", 16, i8mm, i8mm, i8mm, neon);
+#define ARM(table) &(table)
+#else
+#define ARM(table) NULL
 #endif
 
 /* From the plainest to the one that is best where it runs. */
@@ -49,22 +62,18 @@ static const struct group {
 	const struct kern *kern; /* NULL: not in this build */
 } groups[] = {
 	{ 0, &scalar },
-#ifdef KERN_X86
-	{ CPU_AVX2, &avx2 },
-	{ CPU_AVXVNNI, &avxvnni },
-	{ CPU_AVX512VNNI, &avx512vnni },
-#else
-	{ CPU_AVX2, NULL },
-	{ CPU_AVXVNNI, NULL },
-	{ CPU_AVX512VNNI, NULL },
-#endif
-	{ CPU_NEON, NULL },
+	{ CPU_AVX2, X86(avx2) },
+	{ CPU_AVXVNNI, X86(avxvnni) },
+	{ CPU_AVX512VNNI, X86(avx512vnni) },
+	{ CPU_NEON, ARM(neon) },
+	{ CPU_DOTPROD, ARM(dotprod) },
+	{ CPU_I8MM, ARM(i8mm) },
 };
 
 enum { N_GROUPS = sizeof groups / sizeof *groups };
 
 const char *const kern_names[] = { "scalar", "avx2", "avxvnni", "avx512vnni",
-	"neon", NULL };
+	"neon", "dotprod", "i8mm", NULL };
 
 static int
 lacks(const struct group *g, unsigned flags)
@@ -88,8 +97,8 @@ kern_select(const struct kern **k, const char *name, unsigned flags,
 		i--;
 	if (i < 0) {
 		err_set(err,
-		    "'%s': not one of scalar, avx2, avxvnni, avx512vnni, neon",
-		    name);
+		    "'%s': not one of scalar, avx2, avxvnni, avx512vnni, neon, "
+		    "dotprod, i8mm", name);
 		return KERN_UNKNOWN;
 	}
 	if (!groups[i].kern || lacks(&groups[i], flags)) {

@@ -42,9 +42,10 @@ enum {
  *   dx[(P * n_in/32 + b) * lanes + l]               the scale of block b
  *   sx[(P * n_in/32 + b) * lanes + l]               dx * (sum of its quants)
  *   sx16[(P * n_in/16 + h) * lanes + l]             the same for 16 elements
- * so that with one lane every token is simply a row.  The other members are
- * for groups that want them: what they hold, and how a last panel that is not
- * full is laid out, is the business of the group alone.
+ * so that with one lane every token is simply a row.  A group whose product
+ * takes eight elements of a token at a time has 8 for 4 in q.  The other
+ * members are for groups that want them: what they hold, and how a last panel
+ * that is not full is laid out, is the business of the group alone.
  */
 struct xquant {
 	size_t n_in, n_tok;
@@ -221,7 +222,9 @@ enum {
 	CPU_AVX2 = 1,       /* avx2, fma, f16c */
 	CPU_AVXVNNI = 2,    /* the above and avx-vnni */
 	CPU_AVX512VNNI = 4, /* avx512 f, bw, dq, vl, vnni */
-	CPU_NEON = 8
+	CPU_NEON = 8,       /* AdvSIMD, which every AArch64 CPU has */
+	CPU_DOTPROD = 16,   /* the above and FEAT_DotProd */
+	CPU_I8MM = 32       /* the first and FEAT_I8MM */
 };
 
 /* The words that name a group, NULL-terminated. */

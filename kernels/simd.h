@@ -42,6 +42,12 @@ fetch_ahead(struct ahead *a)
 		__builtin_prefetch(a->p, 0, 2);
 }
 
+/*
+ * Loads behind it stay behind it.  Moved up, which gcc does to hide their
+ * latency, they take registers from the accumulators.
+ */
+#define HOLD_LOADS() __asm__ volatile("" ::: "memory")
+
 static inline int32_t
 load_i32(const void *p)
 {

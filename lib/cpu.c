@@ -51,12 +51,25 @@ cpu_flags(void)
 	return flags;
 }
 
+#elif defined(__aarch64__) && defined(__linux__)
+
+#include <sys/auxv.h>
+
+unsigned
+cpu_flags(void)
+{
+	/* AT_HWCAP: asimddp 20; AT_HWCAP2: i8mm 13 */
+	return CPU_NEON | /* part of the base architecture */
+	    (getauxval(AT_HWCAP) & 1ul << 20 ? CPU_DOTPROD : 0) |
+	    (getauxval(AT_HWCAP2) & 1ul << 13 ? CPU_I8MM : 0);
+}
+
 #elif defined(__aarch64__)
 
 unsigned
 cpu_flags(void)
 {
-	return CPU_NEON; /* part of the base architecture */
+	return CPU_NEON;
 }
 
 #else

@@ -78,7 +78,7 @@ $usage" "${@:2}"
 	DLLM_LOGITS_FD=1 wrong \
 		'--logits: DLLM_LOGITS_FD names a file already' \
 		dllm-forward --model x --serve --logits y
-	DLLM_CPU=sse9 wrong "DLLM_CPU: 'sse9': not one of scalar, avx2, avxvnni, avx512vnni, neon" \
+	DLLM_CPU=sse9 wrong "DLLM_CPU: 'sse9': not one of scalar, avx2, avxvnni, avx512vnni, neon, dotprod, i8mm" \
 		dllm-forward --model x
 	[ ! -e d ]
 	[ ! -e x ]

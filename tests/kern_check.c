@@ -703,6 +703,18 @@ self_test(void)
 	ok(!passes(&checks[10], &k[8]), "a forgotten id is caught");
 }
 
+/* What is chosen without a name, where the build has it. */
+static void
+check_best(unsigned flags, const char *name)
+{
+	const struct kern *k;
+	struct err err = { 0 };
+
+	if (kern_select(&k, name, ~0u, &err) == KERN_OK)
+		ok(kern_select(&k, NULL, flags, &err) == KERN_OK &&
+		        !strcmp(k->name, name), "flags %u: %s", flags, name);
+}
+
 static void
 test_selection(void)
 {
@@ -714,13 +726,19 @@ test_selection(void)
 	ok(kern_select(&k, "sse9", ~0u, &err) == KERN_UNKNOWN,
 	    "an unknown word is told apart");
 	is(err.msg, "'sse9': not one of scalar, avx2, avxvnni, avx512vnni, "
-	    "neon", "and named");
+	    "neon, dotprod, i8mm", "and named");
 	err.set = 0;
 	ok(kern_select(&k, "avx512vnni", CPU_AVX2, &err) == KERN_MISSING,
 	    "a group that the CPU lacks is refused");
 	for (int i = 0; kern_names[i]; i++)
 		ok(kern_select(&k, kern_names[i], ~0u, &err) != KERN_UNKNOWN,
 		    "%s is a group's name", kern_names[i]);
+	check_best(CPU_AVX2, "avx2");
+	check_best(CPU_AVX2 | CPU_AVXVNNI, "avxvnni");
+	check_best(CPU_AVX2 | CPU_AVX512VNNI, "avx512vnni");
+	check_best(CPU_NEON, "neon");
+	check_best(CPU_NEON | CPU_DOTPROD, "dotprod");
+	check_best(CPU_NEON | CPU_DOTPROD | CPU_I8MM, "i8mm");
 }
 
 static int

@@ -69,6 +69,11 @@ tools() {
 	for path in lib/*.h kernels/*.h tools/*.h tests/*.h bench/*.h; do
 		# Without a guard it is a piece of one source, no module.
 		grep -q '^#ifndef [A-Z0-9_]*_H$' "$path" || continue
+		# Intrinsics are of one architecture.
+		case $(uname -m) in
+		x86_64) ! grep -q '^#include <arm_neon.h>' "$path" ;;
+		*) ! grep -q '^#include <immintrin.h>' "$path" ;;
+		esac || continue
 		printf '#include "%s"\n' "$path" >"$BATS_TEST_TMPDIR/one.c"
 		eval "$(cat "$BUILD/flags")" -I. -Wno-unused-function -Wno-psabi -Werror \
 		    -DPROG='\"x\"' -DUSAGE='\"x\"' -fsyntax-only \
