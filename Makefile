@@ -6,6 +6,8 @@
 #   make demo               build, then answer three prompts with the demo model
 #   make check              run every test (SANITIZE=1: under ASan and UBSan;
 #                           BATS=...: these .bats files only, or none)
+#   make check-aarch64      build for AArch64 too and run the unit tests and
+#                           tests/aarch64.bats under qemu
 #   make install, uninstall PREFIX, DESTDIR, BINDIR, MANDIR, DATADIR
 #   make clean
 #
@@ -130,6 +132,16 @@ check: tests
 	@tests/need bats shellcheck mandoc parallel
 	@BUILD=$(B) tests/run $(UNITS:%=$(B)/tests/%) $(BATS)
 
+# Linked statically, so that qemu needs no libraries.
+ARM := $(B)/aarch64
+check-aarch64: tests
+	@tests/need bats qemu-aarch64:qemu-user \
+	    aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu,libc6-dev-arm64-cross
+	@$(MAKE) B=$(ARM) SANITIZE= CC=aarch64-linux-gnu-gcc \
+	    AR=aarch64-linux-gnu-ar CFLAGS='$(CFLAGS) -Werror' LDFLAGS=-static tests
+	@BUILD=$(B) AARCH64=$(ARM) EMULATOR='qemu-aarch64 -cpu max' \
+	    tests/run $(UNITS:%=$(ARM)/tests/%) tests/aarch64.bats
+
 demo: all
 	@for q in 'What is 37 + 48?' 'What is the capital of Norway?' \
 	    'Tell me a story about a fox.'; do \
@@ -166,6 +178,6 @@ clean:
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all bench check demo install uninstall tests clean FORCE
+.PHONY: all bench check check-aarch64 demo install uninstall tests clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The test runner itself: a test that fails must make the run fail.
-# shellcheck disable=SC2034,SC2154 # set for bats, set by run
+# shellcheck disable=SC2016,SC2034,SC2154 # literal text; set for bats, by run
 
 load helpers
 BATS_TEST_TIMEOUT=300
@@ -20,7 +20,8 @@ program() {
 run_tests() {
 	local path
 	path=$(printf '%s' ":$PATH" | sed 's/:[^:]*bats-core[^:]*//g')
-	run env -i PATH="${path#:}" TMPDIR="$PWD" "$top/tests/run" "$@"
+	run env -i PATH="${path#:}" TMPDIR="$PWD" EMULATOR="${EMULATOR-}" \
+	    "$top/tests/run" "$@"
 }
 
 # last_line STATUS TEXT: of the tests/run just run
@@ -56,6 +57,16 @@ last_line() {
 	[[ $output = *'not ok 2 - b'*'# got: 7'* ]]
 }
 
+@test "tests/run: EMULATOR runs unit tests, not bats" {
+	program unit 'echo "not ok 1 - a"; echo 1..1; exit 1'
+	program other '[ "$1" = -x ] && exec "$0-$(basename "$2")"'
+	program other-unit 'echo "ok 1 - a"; echo 1..1'
+	printf '@test "good" { true; }\n' >a.bats
+	export EMULATOR="$PWD/other -x"
+	run_tests "$PWD/unit" "$PWD/a.bats"
+	last_line 0 '2 passed, 0 failed, 0 skipped'
+}
+
 @test "tests/run: a crash, a missing result and an empty test are failures" {
 	program crash 'echo "ok 1 - a"; kill -SEGV $$'
 	run_tests "$PWD/crash"
@@ -79,8 +90,13 @@ last_line() {
 @test "tests/need: a missing program is named" {
 	mkdir bin
 	ln -s "$(command -v sh)" bin/sh
-	fails 1 "make check needs these programs, please install them: bats mandoc
+	ln -s "$(command -v tr)" bin/tr
+	fails 1 "the tests need these packages, please install them: bats mandoc
 on Debian or Ubuntu:  sudo apt-get install bats mandoc" \
 	    env -i PATH="$PWD/bin" "$PWD/bin/sh" "$top/tests/need" sh bats mandoc
+	fails 1 "the tests need these packages, please install them: gcc-x libc-x qemu
+on Debian or Ubuntu:  sudo apt-get install gcc-x libc-x qemu" \
+	    env -i PATH="$PWD/bin" "$PWD/bin/sh" "$top/tests/need" sh:dash \
+	    x-gcc:gcc-x,libc-x qemu-x:qemu
 	works env -i PATH="$PWD/bin" "$PWD/bin/sh" "$top/tests/need" sh
 }
