@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampling.h"
+
 void
 reducer_free(struct reducer *r)
 {
@@ -72,6 +74,13 @@ keep_rows(struct generation *n, const float *data, size_t size,
 	return 0;
 }
 
+/* Does the child reduce logits itself, so that none pass through the file? */
+static int
+uses_stats(const struct generation *n)
+{
+	return n->client->greeting.stats && !n->want_logits && n->cfg == 0;
+}
+
 static int
 reduce_logits(struct generation *n, const int32_t *pos, size_t rows,
     struct err *err)
@@ -110,7 +119,7 @@ ask(struct generation *n, struct err *err)
 
 	n->step_rows = n->all_rows ? (size_t)n->sampler.length - (size_t)first :
 	                             t->n;
-	if (!n->client->greeting.stats || n->want_logits || n->cfg != 0)
+	if (!uses_stats(n))
 		return reduce_logits(n, pos, n->step_rows, err);
 	p.step = t->number;
 	if (client_stats(n->client, n->canvas, n->sampler.length, pos,
@@ -196,6 +205,21 @@ reserve(struct generation *n, struct err *err)
 	for (size_t i = 0; n->all_rows && i < length; i++)
 		n->all_pos[i] = (int32_t)i + n->client->greeting.first;
 	return 0;
+}
+
+int
+generation_reserve(const struct generation *n, struct err *err)
+{
+	const struct sampler *s = &n->sampler;
+	uint64_t generated = s->length - s->prompt;
+	uint64_t rows = s->block < generated ? s->block : generated;
+
+	if (uses_stats(n))
+		return 0;
+	rows += count_masks(s, n->canvas, 0, s->prompt);
+	if (n->all_rows)
+		rows = s->length;
+	return client_reserve(n->client, rows, err);
 }
 
 int

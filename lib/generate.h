@@ -75,6 +75,13 @@ struct generation {
 };
 
 /*
+ * Reserve space for the most rows of logits that a step of this canvas is
+ * likely to want: the masks of a block, and those in the prompt (infilling: in
+ * the line).
+ */
+int generation_reserve(const struct generation *n, struct err *err);
+
+/*
  * Run all steps, calling on_step (if any; 0 or -1) after each that is made.
  * Where nothing can change before a later step, those between are skipped at
  * once, unless every_step.

@@ -5,11 +5,10 @@
 #define PROG "dllm-forward"
 #define USAGE "dllm-forward [options] --model PATH"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include "clock.h"
+#include "dump.h"
 #include "forward.h"
 #include "model.h"
 #include "npy.h"
@@ -348,44 +347,6 @@ run_filter(struct run *r)
 	tokens_free(&t);
 }
 
-/* A new or an empty folder. */
-static void
-make_dump_dir(void)
-{
-	struct err err = { 0 };
-	struct dirent *e;
-	DIR *d;
-
-	if (mkdir(dump_dir, 0777) == 0)
-		return;
-	if (errno != EEXIST || !(d = opendir(dump_dir))) {
-		err_sys(&err, "cannot make '%s'", dump_dir);
-		tool_fail(&err);
-	}
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
-			err_set(&err, "--dump '%s': the folder is not empty",
-			    dump_dir);
-			tool_fail(&err);
-		}
-	closedir(d);
-}
-
-static int
-dump_stage(void *arg, int layer, const char *stage, const float *data,
-    size_t n, size_t width, struct err *err)
-{
-	char path[4096], number[16] = "";
-
-	(void)arg;
-	if (layer >= 0)
-		snprintf(number, sizeof number, "%02d.", layer);
-	if ((size_t)snprintf(path, sizeof path, "%s/%s%s.npy", dump_dir,
-	        number, stage) >= sizeof path)
-		return err_set(err, "the name of the folder is too long");
-	return npy_save_f32(path, n, width, data, err);
-}
-
 static void
 run_dump(struct run *r)
 {
@@ -400,8 +361,9 @@ run_dump(struct run *r)
 		err_set(&err, "--dump takes one token line");
 	if (rc != 0)
 		tool_fail(&err);
-	make_dump_dir();
-	if (forward_stages(r->f, t.id, t.n, dump_stage, NULL, &err) < 0) {
+	if (dump_folder(dump_dir, &err) < 0)
+		tool_fail(&err);
+	if (dump_stages(dump_dir, r->f, &t, &err) < 0) {
 		err_prefix(&err, "standard input: line 1");
 		tool_fail(&err);
 	}

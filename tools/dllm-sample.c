@@ -371,27 +371,6 @@ start_client(char **argv)
 		report_model(stderr, &live.client.greeting);
 }
 
-/*
- * Space for the most rows that a step of this line is likely to want: the masks
- * of a block, and those in the prompt (infilling: in the line).
- */
-static void
-reserve_rows(const struct generation *n)
-{
-	const struct sampler *s = &n->sampler;
-	uint64_t generated = s->length - s->prompt;
-	uint64_t rows = s->block < generated ? s->block : generated;
-	struct err err = { 0 };
-
-	rows += count_masks(s, n->canvas, 0, s->prompt);
-	if (n->all_rows)
-		rows = s->length;
-	if (n->client->greeting.stats && !n->want_logits && n->cfg == 0)
-		return;
-	if (client_reserve(&live.client, rows, &err) < 0)
-		fail(&err);
-}
-
 static void
 begin_line(struct generation *n, struct tokens *canvas)
 {
@@ -406,7 +385,8 @@ begin_line(struct generation *n, struct tokens *canvas)
 		fail(&err);
 	}
 	n->canvas = canvas->id;
-	reserve_rows(n);
+	if (generation_reserve(n, &err) < 0)
+		fail(&err);
 	if (opt.verbose) {
 		report_sizes(stderr, &n->sampler, n->canvas);
 		if (live.line == 0)
