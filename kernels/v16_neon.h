@@ -126,6 +126,12 @@ v16_max(v16 a, v16 b)
 }
 
 INLINE v16
+v16_min(v16 a, v16 b)
+{
+	return V16_2(vminnmq_f32, a, b);
+}
+
+INLINE v16
 v16_negate(v16 a)
 {
 	return V16_1(vnegq_f32, a);

@@ -726,7 +726,7 @@ directory" dllm-sample --share no/x -- fake-forward <in
 	DLLM_CPU=scalar works dllm-sample "${args[@]}" -- fake-forward <in
 	[ "$output" = "$(cat want)" ]
 	DLLM_CPU=sse9 fails 2 "dllm-sample: ERROR: DLLM_CPU: 'sse9': not one of \
-scalar, avx2, avxvnni, avx512vnni, neon
+scalar, avx2, avxvnni, avx512vnni, neon, dotprod, i8mm
 dllm-sample: usage: dllm-sample [options] -- COMMAND [ARG...]" \
 		dllm-sample "${args[@]}" --trace trace -- fake-forward <in
 	[ ! -e trace ]

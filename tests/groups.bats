@@ -86,11 +86,19 @@ group() {
 }
 
 @test "groups: neon" {
-	group neon asimd asimddp
+	group neon asimd
+}
+
+@test "groups: dotprod" {
+	group dotprod asimd asimddp
+}
+
+@test "groups: i8mm" {
+	group i8mm asimd i8mm
 }
 
 @test "groups: these are all" {
 	run env DLLM_CPU=none dllm-forward --serve --model "$llada"
 	[ "$status" -eq 2 ]
-	[[ ${lines[0]} = *"'none': not one of scalar, avx2, avxvnni, avx512vnni, neon" ]]
+	[[ ${lines[0]} = *"'none': not one of scalar, avx2, avxvnni, avx512vnni, neon, dotprod, i8mm" ]]
 }
