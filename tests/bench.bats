@@ -82,7 +82,7 @@ gemm: usage: gemm [options]" gemm "$option" "$word" --output out.json
 	[ "$(results out.json | grep -c '"model":"m.gguf".*"peak_rss_bytes":[1-9]')" -eq 8 ]
 	fails 2 "step: ERROR: --length: '1' is not a number from 2 to 1048576
 step: usage: step [options] --model PATH" step --model m.gguf --length 1
-	fails 1 "step: ERROR: missing.gguf: cannot open: No such file or directory" \
+	fails 1 "step: ERROR: cannot open 'missing.gguf': No such file or directory" \
 	    step --model missing.gguf --output new.json
 	[ ! -e new.json ]
 }
@@ -131,7 +131,7 @@ timed: usage: timed [options] --output FILE -- COMMAND [ARG...]" \
 }
 
 @test "generate: failures leave no file" {
-	fails 1 "tok-encode: ERROR: none.gguf: cannot open: No such file or directory" \
+	fails 1 "tok-encode: ERROR: cannot open 'none.gguf': No such file or directory" \
 	    "$top/bench/generate" --model none.gguf --output out.json
 	run --separate-stderr "$top/bench/generate" --length 20 --output out.json
 	[ "$status" -eq 2 ]

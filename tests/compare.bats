@@ -151,7 +151,7 @@ section() {
 	stand_in bad 'echo Generating >&2; echo 1,2,3'
 	fails 1 "compare: ERROR: --diffuse-cpp ./bad: no list of 8 ids in what it printed" \
 	    compare --threads 1 --diffuse-cpp ./bad --diffuse-cpp-model diffuse.gguf --output out.json
-	fails 1 "tok-encode: ERROR: none.gguf: cannot open: No such file or directory" \
+	fails 1 "tok-encode: ERROR: cannot open 'none.gguf': No such file or directory" \
 	    compare --model none.gguf --threads 1 --output out.json
 	[ ! -e out.json ]
 }
