@@ -97,4 +97,16 @@ static const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
 static const int8_t mxfp4_values[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3,
 	-4, -6, -8, -12 };
 
+/* Code 8 is -0, which an integer cannot say: mend the 32 values of a block. */
+static inline void
+mxfp4_zeros(const struct block_mxfp4 *b, float *v)
+{
+	for (int i = 0; i < 16; i++) {
+		if ((b->qs[i] & 15) == 8)
+			v[i] = -0.0f;
+		if (b->qs[i] >> 4 == 8)
+			v[i + 16] = -0.0f;
+	}
+}
+
 #endif

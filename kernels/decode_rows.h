@@ -52,6 +52,14 @@ DECODE_ROW(q6_k, 256, 16, 0, 32)
 DECODE_ROW(iq4_xs, 256, 32, 0, -1)
 
 static void
+decode_fp4(const uint8_t *src, size_t n, float *dst)
+{
+	decode_mxfp4(src, n, dst);
+	for (size_t i = 0; i < n; i += 32, src += sizeof(struct block_mxfp4))
+		mxfp4_zeros((const void *)src, dst + i);
+}
+
+static void
 decode_f32(const uint8_t *src, size_t n, float *dst)
 {
 	memcpy(dst, src, n * sizeof *dst);
@@ -92,7 +100,7 @@ static void (*const decode_fns[])(const uint8_t *src, size_t n, float *dst) = {
 	[GGML_Q5_1] = decode_q5_1,
 	[GGML_Q8_0] = decode_q8_0,
 	[GGML_IQ4_NL] = decode_iq4_nl,
-	[GGML_MXFP4] = decode_mxfp4,
+	[GGML_MXFP4] = decode_fp4,
 	[GGML_Q2_K] = decode_q2_k,
 	[GGML_Q3_K] = decode_q3_k,
 	[GGML_Q4_K] = decode_q4_k,

@@ -337,6 +337,16 @@ decode_quant(const struct expander *x, const uint8_t *src, size_t n, float *dst)
 }
 
 static void
+decode_mxfp4(const uint8_t *src, size_t n, float *dst)
+{
+	const struct block_mxfp4 *b = (const void *)src;
+
+	decode_quant(&expanders[GGML_MXFP4], src, n, dst);
+	for (size_t i = 0; i < n; i += 32)
+		mxfp4_zeros(b++, dst + i);
+}
+
+static void
 decode_q8_k(const struct block_q8_k *b, size_t n, float *dst)
 {
 	float d;
@@ -382,6 +392,9 @@ decode_row(enum ggml_type type, const void *src, size_t n, float *dst)
 		break;
 	case GGML_Q8_K:
 		decode_q8_k(src, n, dst);
+		break;
+	case GGML_MXFP4:
+		decode_mxfp4(p, n, dst);
 		break;
 	default:
 		decode_quant(&expanders[type], p, n, dst);

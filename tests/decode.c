@@ -294,7 +294,7 @@ test_by_hand(void)
 
 	decode_row(GGML_MXFP4, b, 32, v);
 	ok(same_float(v[0], 12 * 0x1p-128f) && same_float(v[1], 0x1p-128f) &&
-	    same_float(v[16], -12 * 0x1p-128f) && v[17] == 0,
+	    same_float(v[16], -12 * 0x1p-128f) && v[17] == 0 && v[2] == 0,
 	    "MXFP4: exponent byte 0");
 	b[0] = 1;
 	decode_row(GGML_MXFP4, b, 32, v);
@@ -302,6 +302,8 @@ test_by_hand(void)
 	b[0] = 128;
 	decode_row(GGML_MXFP4, b, 32, v);
 	ok(same_float(v[0], 12), "MXFP4: exponent byte 128");
+	ok(same_float(v[17], -0.0f) && same_float(v[2], 0),
+	    "MXFP4: code 8 is -0, code 0 is 0");
 	memset(b, 0, sizeof b);
 	decode_row(GGML_Q8_0, "\0\x3c\x80\x7f..............................", 32,
 	    v);
