@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2154 # set for bats or by run
 
 load helpers
-BATS_TEST_TIMEOUT=120
+BATS_TEST_TIMEOUT=600
 PATH=$BUILD/bench:$PATH
 
 usage='gguf-quantize: usage: gguf-quantize [options] --model PATH --type TYPE --output PATH'

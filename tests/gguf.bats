@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2154,SC2016 # set for bats, set by run, literal
 
 load helpers
-BATS_TEST_TIMEOUT=60
+BATS_TEST_TIMEOUT=300
 
 usage='gguf-inspect: usage: gguf-inspect [--json | --full] [--get KEY | --check | --tensor NAME --output PATH] FILE'
 
