@@ -289,6 +289,16 @@ $usage" ]
 	done
 }
 
+@test "no more threads than CPUs that the process may use" {
+	command -v taskset >/dev/null || skip 'taskset(1) is missing'
+	cpu=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
+	works taskset -c "$cpu" dllm-forward --serve --model "$llada" </dev/null
+	[[ $output = *' threads=1 '* ]]
+	works taskset -c "$cpu" dllm-forward --serve --model "$llada" \
+		--threads 2 </dev/null
+	[[ $output = *' threads=2 '* ]]
+}
+
 @test "a model that memory cannot hold" {
 	tiny-model --huge --output huge.gguf
 	run --separate-stderr dllm-forward --model huge.gguf <hello

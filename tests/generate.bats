@@ -26,7 +26,7 @@ compare() {
 	local model=$1 file=$2 e=$3 every=$4 lines options turn=0
 	shift 4
 	case $BUILD in
-	*/sanitize) every=12 ;;
+	*/sanitize | */clang) every=12 ;; # once more
 	esac
 	[ "${GENERATIONS-}" != all ] || every=1
 	settings <"$golden/generate/$model.jsonl" >kinds
