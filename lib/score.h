@@ -80,7 +80,7 @@ int score_estimate(struct scorer *s, const struct pair *p, uint64_t samples,
 /*
  * Decode the answer's positions, all masked, one a step, the most confident
  * first, always the most likely token: out (length - prompt) are the ids.
- * run: zero before use, freed by generation_free.
+ * run: zero but for reducer.scratch.kern before use, freed by generation_free.
  */
 int score_greedy(struct scorer *s, const struct pair *p,
     struct generation *run, int32_t *out, struct err *err);

@@ -119,6 +119,12 @@ direct() {
 	# no prompt, and the model need not offer statistics
 	printf '\n6 7\n' >in
 	works score --no-stats -- --samples 4 --greedy
+	# under guidance greedy decoding reduces logits itself
+	works score -- --samples 4 --greedy --cfg-scale 1
+	DLLM_CPU=scalar works score -- --samples 4 --greedy --cfg-scale 1
+	DLLM_CPU=sse9 fails 2 "dllm-score: ERROR: DLLM_CPU: 'sse9': not one of \
+scalar, avx2, avxvnni, avx512vnni, neon, dotprod, i8mm
+$usage" score -- --greedy
 }
 
 @test "dllm-score: --verbose" {

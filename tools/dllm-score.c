@@ -11,7 +11,7 @@
 #define PROG "dllm-score"
 #define TOOL_MIXED 0
 #define USAGE "dllm-score [options] -- COMMAND [ARG...]"
-#include "tool.h"
+#include "tool_kern.h"
 
 enum { STRATA = 16 }; /* the reference's batch */
 
@@ -289,6 +289,7 @@ main(int argc, char **argv)
 	    "them.");
 
 	check_usage(rest, argc);
+	the.run.reducer.scratch.kern = tool_kern();
 	while ((got = tokline_read(&in, &the.prompt, &err)) > 0) {
 		read_answer(&in);
 		if (the.pairs++ == 0)
