@@ -138,34 +138,50 @@ compare(const struct json *golden, struct lines *trace, double e, size_t *at)
 	return line && steps == order->n ? word : NULL;
 }
 
-int
-main(int argc, char **argv)
+static void
+close_lines(struct lines *l)
 {
-	struct lines golden = { 0 }, trace = { 0 };
+	json_free(&l->doc);
+	free(l->buf);
+	fclose(l->f);
+}
+
+/* Prints a word for each generation, or what is wrong; returns 0 or 1. */
+static int
+compare_all(struct lines *golden, struct lines *trace, double e)
+{
 	const struct json *g;
 	const char *word;
 	size_t n = 0, at = 0;
 
-	if (argc != 4 || !(golden.f = fopen(argv[1], "r")) ||
-	    !(trace.f = fopen(argv[2], "r"))) {
-		fprintf(stderr, "usage: generations GOLDEN TRACE E\n");
-		return 2;
-	}
-	for (; (g = next(&golden)); n++) {
-		word = compare(g, &trace, atof(argv[3]), &at);
+	for (; (g = next(golden)); n++) {
+		word = compare(g, trace, e, &at);
 		if (!word) {
 			printf("generation %zu: wrong at step %zu\n", n, at);
 			return 1;
 		}
 		puts(word);
 	}
-	if (next(&trace)) {
+	if (next(trace)) {
 		printf("the trace goes on after generation %zu\n", n);
 		return 1;
 	}
-	fclose(golden.f);
-	fclose(trace.f);
-	free(golden.buf);
-	free(trace.buf);
 	return n ? 0 : 1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct lines golden = { 0 }, trace = { 0 };
+	int status;
+
+	if (argc != 4 || !(golden.f = fopen(argv[1], "r")) ||
+	    !(trace.f = fopen(argv[2], "r"))) {
+		fprintf(stderr, "usage: generations GOLDEN TRACE E\n");
+		return 2;
+	}
+	status = compare_all(&golden, &trace, atof(argv[3]));
+	close_lines(&golden);
+	close_lines(&trace);
+	return status;
 }
