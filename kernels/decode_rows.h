@@ -7,6 +7,7 @@
  *                         of a type whose raw bits are too large by raw (-1: 8
  *                         bits); negative: they are stored signed
  */
+
 /* A block's n elements of which `group` share a scale. */
 INLINE void
 decode_block(float *dst, const int8_t *q, const float *w, const float *m,

@@ -1,6 +1,7 @@
 /*
- * The functions of the groups in vector instructions; see struct kern.  Files named by a group are
- * compiled with its instructions and hold nothing but kernels.
+ * The functions of the groups in vector instructions; see struct kern.  Files
+ * named by a group are compiled with its instructions and hold nothing but
+ * kernels.
  */
 #ifndef GROUPS_H
 #define GROUPS_H

@@ -113,7 +113,7 @@ v16_negate(v16 a)
 	return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f));
 }
 
-/* a < b ? x : y, and the same for a > b and for a that is not a number. */
+/* a < b ? x : y, and the same for a that is not a number. */
 INLINE v16
 v16_if_less(v16 a, v16 b, v16 x, v16 y)
 {

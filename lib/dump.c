@@ -24,8 +24,7 @@ dump_folder(const char *dir, struct err *err)
 	closedir(d);
 	if (empty)
 		return 0;
-	return err_set(err, "--dump '%s': the folder is not "
-	    "empty", dir);
+	return err_set(err, "--dump '%s': the folder is not empty", dir);
 }
 
 static int

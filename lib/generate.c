@@ -130,7 +130,7 @@ ask(struct generation *n, struct err *err)
 	return 0;
 }
 
-/* Make room for one more double. */
+/* Room for cap doubles. */
 static int
 grow(double **list, size_t cap, struct err *err)
 {

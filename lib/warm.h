@@ -1,9 +1,9 @@
 /*
  * A mapped model costs page faults when it is first used: about two seconds of
- * CPU time for 5 GB in a virtual machine, half of them when the pages are
- * entered into the table by MADV_POPULATE_READ, which takes 0.1 s.  A thread of
- * its own does that, because a file that is not in the page cache is also read
- * by it, and nobody should wait for that before the first request.
+ * CPU time for 5 GB in a virtual machine.  Half of that is left when
+ * MADV_POPULATE_READ, which takes 0.1 s, has entered the pages into the table.
+ * A thread of its own does that, because a file that is not in the page cache
+ * is also read by it, and nobody should wait for that before the first request.
  */
 #ifndef WARM_H
 #define WARM_H

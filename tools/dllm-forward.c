@@ -272,9 +272,10 @@ inherited_fd(void)
 static void
 run_server(struct run *r)
 {
-	struct server s = { .f = r->f, .m = &r->m, .kern = r->kern, .pool = r->pool,
-		.in = stdin, .out = stdout, .logits.fd = inherited_fd(),
-		.logits.path = logits_path, .arg = r };
+	struct server s = { .f = r->f, .m = &r->m, .kern = r->kern,
+		.pool = r->pool, .in = stdin, .out = stdout,
+		.logits.fd = inherited_fd(), .logits.path = logits_path,
+		.arg = r };
 	struct err err = { 0 };
 
 	if (verbose)
