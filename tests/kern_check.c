@@ -750,7 +750,10 @@ bench_groups(unsigned flags)
 	for (int i = 0; kern_names[i]; i++)
 		if (kern_select(&k, kern_names[i], flags, &no) == KERN_OK)
 			kern_bench(k, ref);
-	return 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	perror("kern_check: ERROR: cannot write standard output");
+	return 1;
 }
 
 int
