@@ -39,8 +39,7 @@ static volatile sig_atomic_t child;
 static void
 pass_on(int sig)
 {
-	if (child > 0)
-		kill((pid_t)child, sig);
+	kill((pid_t)child, sig);
 }
 
 static double
@@ -54,12 +53,18 @@ static void
 start(char **command, int *from)
 {
 	struct err err = { 0 };
+	sigset_t both, old;
 	int fd[2];
 
 	if (pipe(fd) < 0) {
 		err_sys(&err, "cannot make a pipe");
 		tool_fail(&err);
 	}
+	/* until the child can be told, a signal waits; before, it ended us */
+	sigemptyset(&both);
+	sigaddset(&both, SIGTERM);
+	sigaddset(&both, SIGHUP);
+	sigprocmask(SIG_BLOCK, &both, &old);
 	child = fork();
 	if (child < 0) {
 		err_sys(&err, "cannot start a process");
@@ -70,11 +75,17 @@ start(char **command, int *from)
 		close(fd[0]);
 		close(fd[1]);
 		signal(SIGXFSZ, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGHUP, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &old, NULL);
 		execvp(command[0], command);
 		err_sys(&err, "cannot run '%s'", command[0]);
 		tool_say("ERROR: ", err.msg);
 		_exit(127);
 	}
+	signal(SIGTERM, pass_on);
+	signal(SIGHUP, pass_on);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(fd[1]);
 	*from = fd[0];
 }
@@ -136,11 +147,11 @@ main(int argc, char **argv)
 		tool_misuse("the command to run is missing");
 	if (first && strlen(first) > 1024)
 		tool_misuse("--first: the text is too long");
+	if (log_path && !strcmp(log_path, output))
+		tool_misuse("--output and --stderr are one file");
 	if (io_create(&facts, output, &err) < 0 ||
 	    (log_path && io_create(&log, log_path, &err) < 0))
 		tool_fail(&err);
-	signal(SIGTERM, pass_on);
-	signal(SIGHUP, pass_on);
 	do
 		before = busy_now();
 	while (before * 100 > QUIET &&

@@ -110,6 +110,23 @@ step: usage: step [options] --model PATH" step --model m.gguf --length 1
 	fails 2 "timed: ERROR: the command to run is missing
 timed: usage: timed [options] --output FILE -- COMMAND [ARG...]" \
 	    timed --output facts
+	fails 2 "timed: ERROR: --output and --stderr are one file
+timed: usage: timed [options] --output FILE -- COMMAND [ARG...]" \
+	    timed --output facts --stderr facts -- true
+}
+
+@test "timed: a signal ends the wait for a quiet machine, and starts nothing" {
+	timeout 60 sh -c 'while :; do :; done' 3>&- &
+	busy=$!
+	timed --output facts --quiet-wait 60 -- touch started 3>&- &
+	pid=$!
+	wait_until 20 eval '[ -e .facts.* ]'
+	kill "$pid"
+	status=0
+	wait "$pid" || status=$?
+	kill "$busy"
+	[ "$status" -eq 143 ]
+	[ -z "$(ls -A)" ]
 }
 
 @test "generate: a result for each temperature and way of reducing" {
@@ -144,16 +161,75 @@ timed: usage: timed [options] --output FILE -- COMMAND [ARG...]" \
 	[ ! -e out.json ]
 }
 
+@test "generate: what cannot be is said before anything is measured" {
+	stub=$PWD/build
+	mkdir -p build/bin build/bench
+	cp "$BUILD/bench/machine" build/bench
+	for program in dllm tok-encode; do
+		printf '#!/bin/sh\ntouch measured\n' >"build/bin/$program"
+		chmod +x "build/bin/$program"
+	done
+	while IFS='|' read -r want option value message; do
+		run --separate-stderr env BUILD="$stub" "$top/bench/generate" \
+		    "$option" ${value:+"$value"}
+		[ "$status" -eq "$want" ]
+		[ "${stderr_lines[0]}" = "generate: ERROR: $message" ]
+		[ -z "$output" ]
+	done <<-'END'
+	1|--output|.|cannot write '.': Is a directory
+	1|--output|none/out|cannot write 'none/out'
+	2|--output||--output: a value is missing
+	2|--temperature|0,,1|--temperature: '0,,1' is not a list of numbers
+	2|--bogus||unknown option '--bogus'
+	2|bogus|x|unknown option 'bogus'
+	END
+	fails 1 "generate: ERROR: cannot create '': the name is empty" \
+	    env BUILD="$stub" "$top/bench/generate" --output ''
+	fails 1 "generate: ERROR: cannot create a folder in './none'" \
+	    env TMPDIR=./none "$top/bench/generate"
+	rm build/bench/machine
+	fails 1 "generate: ERROR: $stub/bench/machine is missing: run make all bench" \
+	    env BUILD="$stub" "$top/bench/generate"
+	[ ! -e measured ]
+	for script in generate compare record tables eval; do
+		works env BUILD="$stub" "$top/bench/$script" --help
+		[[ $output = "usage: bench/$script "* ]]
+	done
+}
+
+@test "generate: where results go" {
+	generate() {
+		"$top/bench/generate" --length 24 --repeat 1 --steps 1 \
+		    --temperature 0 "$@"
+	}
+	echo old >file.json
+	chmod 640 file.json
+	ln -s file.json link.json
+	works generate --output link.json
+	[ -L link.json ]
+	[ "$(stat -c %a file.json)" = 640 ]
+	complete file.json generate 2
+	[ "$(echo *.json*)" = 'file.json link.json' ]
+	run --separate-stderr eval 'generate >/dev/full'
+	[ "$status" -eq 1 ]
+	[ "$stderr" = 'generate: ERROR: cannot write standard output' ]
+	fails 1 "generate: ERROR: cannot write '/dev/full'" \
+	    generate --output /dev/full
+}
+
 @test "generate: ended by a signal, it leaves nothing behind" {
 	mkdir tmp
-	TMPDIR=$PWD/tmp "$top/bench/generate" --length 500 --steps 480 \
-	    --output out.json 3>&- &
-	pid=$!
-	wait_until 20 eval '[ -e tmp/dllm.*/answer ]'
-	kill "$pid"
-	status=0
-	wait "$pid" || status=$?
-	[ "$status" -eq 143 ]
-	[ -z "$(ls tmp)" ]
-	[ ! -e out.json ]
+	for signal in TERM:143 QUIT:131 PIPE:141; do
+		# bats has what it runs ignore QUIT
+		TMPDIR=$PWD/tmp env --default-signal "$top/bench/generate" \
+		    --length 500 --steps 480 --output out.json 3>&- &
+		pid=$!
+		wait_until 20 eval '[ -e tmp/dllm.*/answer ]'
+		kill -s "${signal%:*}" "$pid"
+		status=0
+		wait "$pid" || status=$?
+		[ "$status" -eq "${signal#*:}" ]
+		[ -z "$(ls tmp)" ]
+		[ ! -e out.json ]
+	done
 }

@@ -130,9 +130,16 @@ section() {
 	--llama-diffusion-cli|./diffuse.gguf|--llama-diffusion-cli './diffuse.gguf': not a program
 	--diffuse-cpp|./diffuse|--diffuse-cpp needs --diffuse-cpp-model
 	--threads|1,x|--threads: 'x' is not a number from 1 to 999999999
+	--threads|1,,2|--threads: '' is not a number from 1 to 999999999
 	--other|x|unknown option '--other'
 	END
+	run --separate-stderr compare --prompt $'a\nb' --output out.json
+	[ "$status" -eq 2 ]
+	[ "${stderr_lines[0]}" = 'compare: ERROR: --prompt: there is a line feed in it' ]
 	[ ! -e calls ]
+	stand_in bad 'echo "total time: 0.00 ms"'
+	fails 1 "compare: ERROR: --llama-diffusion-cli ./bad: no 'total time' above 0 in what it printed" \
+	    compare --threads 1 --llama-diffusion-cli ./bad --output out.json
 	stand_in bad 'echo one >&2; echo "cannot load the model" >&2; exit 3'
 	fails 1 "compare: ERROR: --ik-llama-bench ./bad: exit status 3: cannot load the model" \
 	    compare --threads 1 --ik-llama-bench ./bad --output out.json

@@ -50,8 +50,11 @@ field() {
 }
 
 @test "eval: usage" {
-	fails 2 "usage: bench/eval MODEL [ITEMS [dllm-forward OPTION...]]" \
-	    "$top/bench/eval"
+	usage='eval: usage: bench/eval MODEL [ITEMS [dllm-forward OPTION...]]'
+	fails 2 "eval: ERROR: the model is missing
+$usage" "$top/bench/eval"
+	fails 2 "eval: ERROR: ITEMS 'all': not a number from 1 up
+$usage" "$top/bench/eval" missing.gguf all
 	run --separate-stderr "$top/bench/eval" missing.gguf
 	[ "$status" -ne 0 ]
 	[ -z "$output" ]
