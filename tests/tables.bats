@@ -49,6 +49,17 @@ setup() {
 	same wrong again
 }
 
+@test "tables: a page that is a link, and a folder of any name" {
+	cp -r "$top/bench/results" a=b
+	sed 's/^\(| pocket-llada-f16 | f32 | \)86.0/\199.9/' page >wrong
+	chmod 600 wrong
+	ln -s wrong link
+	works "$top/bench/tables" link a=b
+	same page wrong
+	[ -L link ]
+	[ "$(stat -c %a wrong)" = 600 ]
+}
+
 @test "tables: what cannot be made leaves the page as it was" {
 	mkdir results
 	fails 1 'tables: ERROR: results/peak.json: no such file' \
@@ -64,6 +75,17 @@ setup() {
 		same before page
 	done
 	fails 1 'tables: ERROR: none: no such file' "$top/bench/tables" none
+	cp "$top/README.md" page
+	mkdir bad
+	for name in peak gemm step generate memory eval-pocket-dream-f16; do
+		cp "$top"/bench/results/*.json bad
+		printf '{\n"commit":"1234"\n}\n' >"bad/$name.json"
+		fails 1 "tables: ERROR: bad/$name.json: no results in it" \
+		    "$top/bench/tables" page bad
+		: >"bad/$name.json"
+		run -1 "$top/bench/tables" page bad
+		same "$top/README.md" page
+	done
 	fails 2 "tables: ERROR: unknown option '--x'
 tables: usage: bench/tables [README.md [RESULTS-FOLDER]]" "$top/bench/tables" --x
 }
@@ -92,13 +114,14 @@ tables: usage: bench/tables [README.md [RESULTS-FOLDER]]" "$top/bench/tables" --
 	run --separate-stderr "$top/bench/record" --quick --results results
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
-	[ "$(cd results && echo *)" = \
-	    'gemm.json generate.json memory.json peak.json step.json' ]
+	[ "$(cd results && echo * .n*)" = \
+	    'gemm.json generate.json memory.json peak.json step.json .n*' ]
 	[ -z "$(ls tmp)" ]
 	cp "$top"/bench/results/eval-*.json results
 	works "$top/bench/tables" page results
 	[ "$(grep -c '^| [12] | [0-9]* | [0-9]* ms | [0-9]* ms | 0\.[0-9]' page)" -ge 2 ]
 	fails 1 'record: ERROR: none: no such folder' "$top/bench/record" --results none
+	fails 1 "record: ERROR: cannot write in '/proc'" "$top/bench/record" --results /proc
 }
 
 @test "record: ended by a signal, it leaves nothing behind" {
@@ -113,5 +136,5 @@ tables: usage: bench/tables [README.md [RESULTS-FOLDER]]" "$top/bench/tables" --
 	wait "$pid" || status=$?
 	[ "$status" -eq 143 ]
 	[ -z "$(ls tmp)" ]
-	[ -z "$(ls results)" ]
+	[ -z "$(ls -A results)" ]
 }
