@@ -633,7 +633,7 @@ write_model(struct model *m, const char *path, struct err *err)
 		return err_set(err, "out of memory");
 	put_metadata(m);
 	add_tensors(m);
-	if (io_create(&out, path, err) < 0)
+	if (io_create_large(&out, path, err) < 0)
 		return -1;
 	if (gguf_write_head(&m->w, out.f, err) < 0 ||
 	    write_tensors(m, out.f, err) < 0) {

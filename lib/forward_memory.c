@@ -114,7 +114,7 @@ forward_reserve(struct forward *f, size_t n, struct err *err)
 		f->buf[i] = allocate(size[i]);
 		if (!f->buf[i])
 			return err_set(err, "out of memory: %zu tokens need "
-			    "%.1f GB", n, (double)forward_bytes(f, n) / 1e9);
+			    "%.1f MB", n, (double)forward_bytes(f, n) / 1e6);
 	}
 	fill_angles(f, n);
 	f->n_reserved = n;

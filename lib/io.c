@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LARGE_PIECE = 4 << 20 };
+
 /* Paths to unlink if the process ends early; NULL entries are free. */
 enum { MAX_TEMPS = 16 };
 static char *volatile temps[MAX_TEMPS];
@@ -331,11 +333,24 @@ io_create(struct outfile *o, const char *path, struct err *err)
 	return rc;
 }
 
+int
+io_create_large(struct outfile *o, const char *path, struct err *err)
+{
+	if (io_create(o, path, err) < 0)
+		return -1;
+	o->buffer = malloc(LARGE_PIECE);
+	/* with the library's buffer it is as right, in small pages */
+	if (o->buffer)
+		setvbuf(o->f, o->buffer, _IOFBF, LARGE_PIECE);
+	return 0;
+}
+
 static void
 release(struct outfile *o)
 {
 	if (o->temp)
 		forget_temp(o->temp);
+	free(o->buffer);
 	free(o->temp);
 	free(o->path);
 	memset(o, 0, sizeof *o);

@@ -53,9 +53,16 @@ struct outfile {
 	FILE *f;
 	char *path; /* where it shall appear; NULL when closed */
 	char *temp; /* where it is written; NULL when direct */
+	char *buffer; /* of f; NULL: the library's */
 };
 
 int io_create(struct outfile *o, const char *path, struct err *err);
+
+/*
+ * For a file of gigabytes that will be mapped: written in pieces of 4 MB, of
+ * which Linux makes huge pages in its cache where the file system can.
+ */
+int io_create_large(struct outfile *o, const char *path, struct err *err);
 
 /* Flush, check, move into place.  On failure nothing appears. */
 int io_commit(struct outfile *o, struct err *err);

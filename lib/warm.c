@@ -51,6 +51,10 @@ warm_start(const struct gguf *g)
 	if (!w)
 		return NULL;
 	w->g = g;
+	for (int i = 0; i < g->n_files; i++)
+		/* what is not in the page cache yet comes there in huge pages */
+		madvise((void *)g->file[i].map, (size_t)g->file[i].size,
+		    MADV_HUGEPAGE);
 	atomic_init(&w->stop, 0);
 	/* signals are for the thread that works */
 	sigfillset(&all);

@@ -197,6 +197,23 @@ test_io(void)
 	        io_slurp_file(in_dir("a"), &text, &n, &e) == 0 && n == 3,
 	    "it appears at commit");
 	free(text);
+	ok(io_create_large(&o, in_dir("large"), &e) == 0, "a large file");
+	for (n = 0; n < 5 << 20; n++)
+		putc((int)(n * 2654435761u >> 24 & 255), o.f);
+	ok(io_commit(&o, &e) == 0 &&
+	        io_slurp_file(in_dir("large"), &text, &n, &e) == 0 &&
+	        n == 5 << 20, "all of it appears");
+	while (n > 0 && (text[n - 1] & 255) ==
+	    (int)((n - 1) * 2654435761u >> 24 & 255))
+		n--;
+	ok(n == 0, "as it was written");
+	free(text);
+	ok(io_create_large(&o, in_dir("large"), &e) == 0 &&
+	        fputs("lost", o.f) >= 0, "a large file again");
+	io_abort(&o);
+	ok(stat(in_dir("large"), &st) == 0 && st.st_size == 5 << 20,
+	    "abort leaves the old one");
+	unlink(in_dir("large"));
 	ok(chmod(in_dir("a"), 0640) == 0 &&
 	        io_create(&o, in_dir("a"), &e) == 0,
 	    "create over a file");

@@ -62,7 +62,7 @@ setup() {
 
 @test "tables: what cannot be made leaves the page as it was" {
 	mkdir results
-	fails 1 'tables: ERROR: results/peak.json: no such file' \
+	fails 1 'tables: ERROR: results/memory.json: no such file' \
 	    "$top/bench/tables" page results
 	same "$top/README.md" page
 	printf 'a\n<!-- bench/tables: speeds -->\n<!-- end -->\n' >page

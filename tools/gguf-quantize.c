@@ -255,7 +255,7 @@ write_file(const struct gguf *g, const struct plan *p, struct pool *pool,
 		gguf_add_tensor(&to.w, p->item[i].t->name, p->item[i].t->n_dims,
 		    p->item[i].t->ne, p->item[i].to);
 	if (requantizer_open(&q, pool, err) < 0 ||
-	    io_create(&to.file, output, err) < 0)
+	    io_create_large(&to.file, output, err) < 0)
 		return -1;
 	if (gguf_write_head(&to.w, to.file.f, err) < 0)
 		return err_prefix(err, "%s", output);
